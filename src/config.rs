@@ -1,0 +1,1 @@
+//! Owned elsewhere until merged.

@@ -1,0 +1,4 @@
+//! The Java language as far as a repair tool must know it without a compiler: lexemes and the shape of a project.
+
+pub mod lexer;
+pub mod project;
