@@ -97,7 +97,10 @@ impl Spec {
 
     /// Hands down the named variables of our own environment where they are set.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "a child may need PATH or HOME; nothing here decides on their values")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a child may need PATH or HOME; nothing here decides on their values"
+    )]
     pub fn inherit(mut self, names: &[&str]) -> Self {
         for name in names {
             if let Some(value) = std::env::var_os(name) {
@@ -236,9 +239,15 @@ pub fn run(spec: &Spec, interrupt: &Interrupt) -> Result<Finished, ProcessError>
     Ok(Finished { end: waited?, stdout, stderr, elapsed: started.elapsed() })
 }
 
-fn wait_until(child: &mut Child, deadline: Instant, interrupt: &Interrupt, spec: &Spec) -> Result<End, ProcessError> {
+fn wait_until(
+    child: &mut Child,
+    deadline: Instant,
+    interrupt: &Interrupt,
+    spec: &Spec,
+) -> Result<End, ProcessError> {
     loop {
-        let status = child.try_wait().map_err(|source| ProcessError::Wait { command: spec.line(), source })?;
+        let status =
+            child.try_wait().map_err(|source| ProcessError::Wait { command: spec.line(), source })?;
         if let Some(status) = status {
             return Ok(match (status.code(), status.signal()) {
                 (Some(code), _) => End::Exit(code),
@@ -280,7 +289,7 @@ fn kill_group(child: &Child) {
 /// Reads a stream to its end on a thread; keeps the first and the last half of `cap`.
 fn drain(mut stream: impl Read + Send + 'static, cap: usize) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
-        let (mut head, mut tail) = (Vec::new(), std::collections::VecDeque::new());
+        let (mut head, mut tail) = (Vec::new(), std::collections::VecDeque::<u8>::new());
         let mut buffer = [0; 8192];
         while let Ok(n @ 1..) = stream.read(&mut buffer) {
             let to_head = n.min((cap / 2).saturating_sub(head.len()));
@@ -370,10 +379,8 @@ mod tests {
     fn the_deadline_kills_grandchildren_too() {
         let dir = tempfile::tempdir().unwrap();
         let pid_file = dir.path().join("pid");
-        let finished = sh(
-            &format!("sleep 600 & echo $! > {}; wait", pid_file.display()),
-            Duration::from_millis(300),
-        );
+        let finished =
+            sh(&format!("sleep 600 & echo $! > {}; wait", pid_file.display()), Duration::from_millis(300));
         assert_eq!(finished.end, End::Deadline);
         let pid = std::fs::read_to_string(&pid_file).unwrap();
         let gone = || {
@@ -407,7 +414,8 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let error = run(&Spec::new("/no/such", "/", Duration::from_secs(1)), &Interrupt::default()).unwrap_err();
+        let error =
+            run(&Spec::new("/no/such", "/", Duration::from_secs(1)), &Interrupt::default()).unwrap_err();
         assert_eq!(error.to_string(), "cannot start `/no/such` in /");
     }
 }
