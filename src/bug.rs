@@ -1,1 +1,171 @@
-//! Owned elsewhere until merged.
+//! What is to be repaired: a place in a file and the tests that show the fault.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The lines that the hole takes, 1-based.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lines {
+    /// These lines are replaced; both ends included.
+    Replace {
+        /// First buggy line.
+        first: usize,
+        /// Last buggy line.
+        last: usize,
+    },
+    /// New lines go in before this one.
+    Insert {
+        /// The line that follows what is inserted.
+        before: usize,
+    },
+}
+
+/// A hunk's place: `FILE:LINE` or `FILE:FIRST-LAST`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// Path as given: relative to the project's root, or absolute.
+    pub file: PathBuf,
+    /// First line, 1-based.
+    pub first: usize,
+    /// Last line, included; equal to `first` for one line.
+    pub last: usize,
+}
+
+impl Location {
+    /// The hole's lines; an insertion takes a single line.
+    pub fn lines(&self, insert: bool) -> Result<Lines, BugError> {
+        match (insert, self.first == self.last) {
+            (true, true) => Ok(Lines::Insert { before: self.first }),
+            (true, false) => Err(BugError::InsertRange),
+            (false, _) => Ok(Lines::Replace { first: self.first, last: self.last }),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.first)?;
+        if self.last == self.first { Ok(()) } else { write!(f, "-{}", self.last) }
+    }
+}
+
+impl FromStr for Location {
+    type Err = BugError;
+
+    fn from_str(text: &str) -> Result<Self, BugError> {
+        let malformed = || BugError::Location(text.to_owned());
+        let (file, lines) = text.rsplit_once(':').ok_or_else(malformed)?;
+        let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+        let number = |digits: &str| digits.parse::<usize>().map_err(|_| malformed());
+        let (first, last) = (number(first)?, number(last)?);
+        if file.is_empty() || first == 0 || last < first {
+            return Err(malformed());
+        }
+        Ok(Self { file: PathBuf::from(file), first, last })
+    }
+}
+
+/// A test: a class and, if it names one, a method of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TestId {
+    /// Fully qualified name of the class.
+    pub class: String,
+    /// Method; `None` means every test of the class.
+    pub method: Option<String>,
+}
+
+impl fmt::Display for TestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.method {
+            Some(method) => write!(f, "{}#{method}", self.class),
+            None => f.write_str(&self.class),
+        }
+    }
+}
+
+impl FromStr for TestId {
+    type Err = BugError;
+
+    fn from_str(text: &str) -> Result<Self, BugError> {
+        let malformed = || BugError::Test(text.to_owned());
+        // Defects4J writes `Class::method`, Surefire `Class#method`.
+        let (class, method) = match text.split_once('#').or_else(|| text.split_once("::")) {
+            Some((class, method)) => (class, Some(method)),
+            None => (text, None),
+        };
+        let is_name = |name: &str, dots: bool| {
+            !name.is_empty()
+                && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$' || (dots && c == '.'))
+        };
+        if !is_name(class, true) || method.is_some_and(|method| !is_name(method, false)) {
+            return Err(malformed());
+        }
+        Ok(Self { class: class.to_owned(), method: method.map(str::to_owned) })
+    }
+}
+
+impl From<TestId> for String {
+    fn from(test: TestId) -> Self {
+        test.to_string()
+    }
+}
+
+impl TryFrom<String> for TestId {
+    type Error = BugError;
+
+    fn try_from(text: String) -> Result<Self, BugError> {
+        text.parse()
+    }
+}
+
+/// A bug that was described wrongly.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BugError {
+    /// Not of the form `FILE:LINE` or `FILE:FIRST-LAST`.
+    #[error("`{0}` is not a place: write FILE:LINE or FILE:FIRST-LAST, lines counted from 1")]
+    Location(String),
+    /// An insertion has one line: the one that follows it.
+    #[error("an insertion goes before one line: write FILE:LINE with --insert")]
+    InsertRange,
+    /// Not of the form `CLASS#METHOD` or `CLASS`.
+    #[error("`{0}` is not a test: write CLASS#METHOD with the class's full name")]
+    Test(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_file_and_lines() {
+        let parse = |text: &str| text.parse::<Location>().map(|place| place.to_string());
+        assert_eq!(parse("src/A.java:3").unwrap(), "src/A.java:3");
+        assert_eq!(parse("C:/A.java:3-5").unwrap(), "C:/A.java:3-5");
+        for bad in ["A.java", "A.java:", "A.java:0", "A.java:5-3", ":3", "A.java:x", "A.java:1-2-3"] {
+            assert_eq!(parse(bad), Err(BugError::Location(bad.to_owned())));
+        }
+    }
+
+    #[test]
+    fn an_insertion_has_one_line() {
+        let place: Location = "A.java:3-5".parse().unwrap();
+        assert_eq!(place.lines(true), Err(BugError::InsertRange));
+        assert_eq!(place.lines(false), Ok(Lines::Replace { first: 3, last: 5 }));
+    }
+
+    #[test]
+    fn a_test_is_written_as_surefire_or_defects4j_write_it() {
+        let parse = |text: &str| text.parse::<TestId>().map(|test| test.to_string());
+        assert_eq!(parse("a.B#c").unwrap(), "a.B#c");
+        assert_eq!(parse("a.B::c").unwrap(), "a.B#c");
+        assert_eq!(parse("a.B").unwrap(), "a.B");
+        for bad in ["", "#c", "a.B#", "a b#c", "a.B#c()"] {
+            assert_eq!(parse(bad), Err(BugError::Test(bad.to_owned())));
+        }
+    }
+}

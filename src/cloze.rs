@@ -1,1 +1,134 @@
-//! Owned elsewhere until merged.
+//! A source file with a hole in it.
+//!
+//! A whole-line hole starts *before* the newline that ends the previous line, because one token of most vocabularies
+//! holds a newline together with the indentation after it: a fill is `"\n"` + lines, the suffix starts with `"\n"`,
+//! and the empty fill deletes the lines. A hole at the first line of a file has no newline in front.
+
+use std::ops::Range;
+
+use crate::bug::Lines;
+use crate::text::{LineEnd, Source, TextError};
+
+/// Lines that the file does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} is out of range: the file has {n_lines} lines")]
+pub struct OutOfRange {
+    /// The line asked for.
+    pub line: usize,
+    /// Lines of the file.
+    pub n_lines: usize,
+}
+
+/// Text around a hole and what stood in it. All text has `\n` line ends.
+#[derive(Debug, Clone)]
+pub struct Cloze {
+    /// The file up to the hole.
+    pub prefix: String,
+    /// The buggy text, empty for an insertion.
+    pub original: String,
+    /// The file after the hole.
+    pub suffix: String,
+    source: Source,
+    hole: Range<usize>,
+    line_end: LineEnd,
+    leads_with_newline: bool,
+}
+
+impl Cloze {
+    /// Cuts the hole out of a file.
+    pub fn new(source: Source, lines: Lines) -> Result<Self, OutOfRange> {
+        let n_lines = source.n_lines();
+        let (first, end) = match lines {
+            Lines::Replace { first, last } => (first, Some(last)),
+            Lines::Insert { before } => (before, None),
+        };
+        let last_named = end.unwrap_or(first);
+        if last_named > n_lines {
+            return Err(OutOfRange { line: last_named, n_lines });
+        }
+        let start = if first == 1 { 0 } else { source.line(first - 1).end };
+        let hole = start..end.map_or(start, |last| source.line(last).end);
+        Ok(Self {
+            prefix: source.text(0..hole.start),
+            original: source.text(hole.clone()),
+            suffix: source.text(hole.end..source.bytes().len()),
+            line_end: source.line_end(first.max(2) - 1),
+            source,
+            hole,
+            leads_with_newline: first > 1,
+        })
+    }
+
+    /// Whether every fill that is not empty starts with a newline.
+    pub fn leads_with_newline(&self) -> bool {
+        self.leads_with_newline
+    }
+
+    /// The file that the hole was cut from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The whole file, as bytes, with the hole filled by `fill`.
+    pub fn fill(&self, fill: &str) -> Result<Vec<u8>, TextError> {
+        self.source.replace(self.hole.clone(), fill, self.line_end)
+    }
+
+    /// The first line after the hole that is not blank, without the space around it; `None` at the end of the file.
+    pub fn next_line(&self) -> Option<&str> {
+        self.suffix.lines().map(str::trim).find(|line| !line.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(file: &str, lines: Lines, parts: [&str; 3], fill: &str, filled: &str) {
+        let source = Source::new(file.as_bytes().to_vec(), "UTF-8").unwrap();
+        let cloze = Cloze::new(source, lines).unwrap();
+        assert_eq!([cloze.prefix.as_str(), &cloze.original, &cloze.suffix], parts);
+        assert_eq!(String::from_utf8(cloze.fill(fill).unwrap()).unwrap(), filled);
+        assert_eq!(String::from_utf8(cloze.fill(&cloze.original).unwrap()).unwrap(), file);
+    }
+
+    #[test]
+    fn a_replacement_takes_the_newline_before_its_lines() {
+        check("a\nb\nc\n", Lines::Replace { first: 2, last: 2 }, ["a", "\nb", "\nc\n"], "\nx\ny", "a\nx\ny\nc\n");
+    }
+
+    #[test]
+    fn the_empty_fill_deletes_the_lines() {
+        check("a\nb\nc\n", Lines::Replace { first: 2, last: 3 }, ["a", "\nb\nc", "\n"], "", "a\n");
+    }
+
+    #[test]
+    fn an_insertion_goes_between_two_lines() {
+        check("a\nb\n", Lines::Insert { before: 2 }, ["a", "", "\nb\n"], "\nx", "a\nx\nb\n");
+    }
+
+    #[test]
+    fn a_fill_takes_the_line_ends_of_its_neighbours() {
+        check("a\r\nb\r\nc\n", Lines::Replace { first: 2, last: 2 }, ["a", "\nb", "\nc\n"], "\nx", "a\r\nx\r\nc\n");
+    }
+
+    #[test]
+    fn the_newline_of_an_empty_first_line_belongs_to_the_hole() {
+        let file = "\nb\n";
+        check(file, Lines::Replace { first: 2, last: 2 }, ["", "\nb", "\n"], "\nx", "\nx\n");
+        let source = Source::new(file.into(), "UTF-8").unwrap();
+        assert!(Cloze::new(source, Lines::Insert { before: 2 }).unwrap().leads_with_newline());
+    }
+
+    #[test]
+    fn the_first_line_has_no_newline_in_front() {
+        check("a\nb", Lines::Replace { first: 1, last: 1 }, ["", "a", "\nb"], "x", "x\nb");
+    }
+
+    #[test]
+    fn lines_that_are_not_there_are_out_of_range() {
+        let source = Source::new(b"a\n".to_vec(), "UTF-8").unwrap();
+        let error = Cloze::new(source, Lines::Replace { first: 1, last: 2 }).unwrap_err();
+        assert_eq!(error, OutOfRange { line: 2, n_lines: 1 });
+    }
+}

@@ -1,1 +1,425 @@
-//! Owned elsewhere until merged.
+//! A streaming lexer over the text before the hole and the text generated so far.
+//!
+//! It knows what a byte means without seeing what follows: comments, literals, brackets, words and what stands before
+//! a word. It is total: any bytes at all leave a state. A `\` outside a literal (a unicode escape) makes the rest
+//! [odd](LexState::is_odd), so that nothing is concluded from it. `<` and `>` are operators here: telling generics from
+//! comparisons takes a parser.
+
+/// What stands before a word, as far as it decides what the word may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Before {
+    /// `;`, `{`, `}` or the start of the file: a statement or declaration begins.
+    Start,
+    /// `.`: a member of the receiver.
+    Dot,
+    /// `::`: a method of the receiver.
+    MethodRef,
+    /// `@`: an annotation type.
+    At,
+    /// The keyword `new`: a type.
+    New,
+    /// A name, a primitive type, `var` or `]`: the word declares a name, or there is a syntax error.
+    Type,
+    /// Anything else: an expression, a type or a keyword may follow.
+    Other,
+}
+
+/// One identifier or keyword; offsets count the bytes fed since the hole's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    /// Its first byte.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
+    /// What stands before it.
+    pub before: Before,
+}
+
+/// What one byte did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing of note.
+    None,
+    /// A line ended outside literals and comments, or a line comment ended.
+    Newline,
+    /// A bracket was opened or closed, well nested.
+    Bracket,
+    /// A closing bracket that does not fit the innermost open one.
+    Mismatch,
+    /// A statement's semicolon.
+    Semicolon,
+    /// The second byte of `//` or `/*`.
+    CommentStart,
+    /// A string or character literal met the end of its line.
+    BrokenLiteral,
+}
+
+/// The effect of one byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The word that this byte ended.
+    pub closed: Option<Word>,
+    /// What the byte itself was.
+    pub mark: Mark,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Mode {
+    Code,
+    Word,
+    Number,
+    Slash,
+    Colon,
+    LineComment,
+    BlockComment { star: bool },
+    Char { escaped: bool },
+    Str { escaped: bool, empty: bool },
+    TwoQuotes,
+    TextBlock { escaped: bool, quotes: u8 },
+    Odd,
+}
+
+/// The lexer's whole state after some text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LexState {
+    mode: Mode,
+    before: Before,
+    word: Vec<u8>,
+    brackets: Vec<u8>,
+}
+
+impl Default for LexState {
+    fn default() -> Self {
+        Self { mode: Mode::Code, before: Before::Start, word: Vec::new(), brackets: Vec::new() }
+    }
+}
+
+impl LexState {
+    /// The state after `text` from the start of a file.
+    pub fn after(text: &str) -> Self {
+        let mut state = Self::default();
+        for &byte in text.as_bytes() {
+            state.step(0, byte);
+        }
+        state
+    }
+
+    /// Opening brackets that are not closed yet, outermost first.
+    pub fn brackets(&self) -> &[u8] {
+        &self.brackets
+    }
+
+    /// Outside comments and literals, so that a line's start is a lexeme's start.
+    pub fn is_code(&self) -> bool {
+        matches!(self.mode, Mode::Code | Mode::Word | Mode::Number | Mode::Slash | Mode::Colon | Mode::TwoQuotes)
+    }
+
+    /// Inside a comment, a literal or after a unicode escape: nothing can be said about the next byte.
+    pub fn is_odd(&self) -> bool {
+        self.mode == Mode::Odd
+    }
+
+    /// The word that the text ends in, given that its last byte ended at `end`.
+    pub fn open_word(&self, end: usize) -> Option<Word> {
+        (self.mode == Mode::Word).then(|| Word { start: end - self.word.len(), end, before: self.before })
+    }
+
+    /// Takes one more byte, the `at`-th since the hole's start.
+    pub fn step(&mut self, at: usize, byte: u8) -> Step {
+        let closed = self.close_word(at, byte);
+        let mark = match self.mode {
+            Mode::Code | Mode::Word | Mode::Number | Mode::Slash | Mode::Colon | Mode::TwoQuotes => self.code(byte),
+            Mode::LineComment => self.line_comment(byte),
+            Mode::BlockComment { star } => self.block_comment(byte, star),
+            Mode::Char { escaped } => self.char_literal(byte, escaped),
+            Mode::Str { escaped, empty } => self.string(byte, escaped, empty),
+            Mode::TextBlock { escaped, quotes } => self.text_block(byte, escaped, quotes),
+            Mode::Odd => Mark::None,
+        };
+        Step { closed, mark }
+    }
+
+    fn close_word(&mut self, at: usize, byte: u8) -> Option<Word> {
+        if self.mode != Mode::Word || is_word_byte(byte) {
+            return None;
+        }
+        // A word that began before the hole has no start in it.
+        let word = Word { start: at.saturating_sub(self.word.len()), end: at, before: self.before };
+        self.before = after_word(&self.word);
+        self.word.clear();
+        self.mode = Mode::Code;
+        Some(word)
+    }
+
+    fn code(&mut self, byte: u8) -> Mark {
+        let mode = std::mem::replace(&mut self.mode, Mode::Code);
+        match (mode, byte) {
+            (Mode::Word, _) => {
+                self.mode = Mode::Word;
+                self.word.push(byte);
+                Mark::None
+            }
+            (Mode::Number, _) if is_word_byte(byte) || byte == b'.' => {
+                self.mode = Mode::Number;
+                Mark::None
+            }
+            (Mode::Slash, b'/') => self.comment(Mode::LineComment),
+            (Mode::Slash, b'*') => self.comment(Mode::BlockComment { star: false }),
+            (Mode::Colon, b':') => self.punctuation(Before::MethodRef),
+            (Mode::TwoQuotes, b'"') => {
+                self.mode = Mode::TextBlock { escaped: false, quotes: 0 };
+                Mark::None
+            }
+            _ => self.fresh(byte),
+        }
+    }
+
+    /// A byte that starts a lexeme of its own.
+    fn fresh(&mut self, byte: u8) -> Mark {
+        match byte {
+            b'\n' => Mark::Newline,
+            _ if byte.is_ascii_whitespace() => Mark::None,
+            b'0'..=b'9' => self.literal(Mode::Number),
+            b'"' => self.literal(Mode::Str { escaped: false, empty: true }),
+            b'\'' => self.literal(Mode::Char { escaped: false }),
+            b'\\' => {
+                self.mode = Mode::Odd;
+                Mark::None
+            }
+            _ if is_word_byte(byte) => {
+                self.mode = Mode::Word;
+                self.word.push(byte);
+                Mark::None
+            }
+            b'/' => {
+                self.mode = Mode::Slash;
+                Mark::None
+            }
+            b':' => {
+                self.mode = Mode::Colon;
+                self.punctuation_in(Before::Other)
+            }
+            b'(' | b'[' | b'{' => {
+                self.brackets.push(byte);
+                self.before = if byte == b'{' { Before::Start } else { Before::Other };
+                Mark::Bracket
+            }
+            b')' | b']' | b'}' => self.closer(byte),
+            b';' => {
+                self.before = Before::Start;
+                Mark::Semicolon
+            }
+            b'.' => self.punctuation_in(Before::Dot),
+            b'@' => self.punctuation_in(Before::At),
+            _ => self.punctuation_in(Before::Other),
+        }
+    }
+
+    fn punctuation_in(&mut self, before: Before) -> Mark {
+        self.before = before;
+        Mark::None
+    }
+
+    fn punctuation(&mut self, before: Before) -> Mark {
+        self.mode = Mode::Code;
+        self.punctuation_in(before)
+    }
+
+    fn literal(&mut self, mode: Mode) -> Mark {
+        self.mode = mode;
+        self.punctuation_in(Before::Other)
+    }
+
+    fn comment(&mut self, mode: Mode) -> Mark {
+        self.mode = mode;
+        Mark::CommentStart
+    }
+
+    fn closer(&mut self, byte: u8) -> Mark {
+        self.before = match byte {
+            b']' => Before::Type,
+            b'}' => Before::Start,
+            _ => Before::Other,
+        };
+        let opener = match byte {
+            b')' => b'(',
+            b']' => b'[',
+            _ => b'{',
+        };
+        if self.brackets.last() == Some(&opener) {
+            self.brackets.pop();
+            Mark::Bracket
+        } else {
+            Mark::Mismatch
+        }
+    }
+
+    fn line_comment(&mut self, byte: u8) -> Mark {
+        if byte != b'\n' {
+            return Mark::None;
+        }
+        self.mode = Mode::Code;
+        Mark::Newline
+    }
+
+    fn block_comment(&mut self, byte: u8, star: bool) -> Mark {
+        self.mode =
+            if star && byte == b'/' { Mode::Code } else { Mode::BlockComment { star: byte == b'*' } };
+        Mark::None
+    }
+
+    fn char_literal(&mut self, byte: u8, escaped: bool) -> Mark {
+        match byte {
+            b'\n' => self.broken(),
+            b'\'' if !escaped => self.punctuation(Before::Other),
+            _ => {
+                self.mode = Mode::Char { escaped: byte == b'\\' && !escaped };
+                Mark::None
+            }
+        }
+    }
+
+    fn string(&mut self, byte: u8, escaped: bool, empty: bool) -> Mark {
+        match byte {
+            b'\n' => self.broken(),
+            b'"' if empty => {
+                self.mode = Mode::TwoQuotes;
+                Mark::None
+            }
+            b'"' if !escaped => self.punctuation(Before::Other),
+            _ => {
+                self.mode = Mode::Str { escaped: byte == b'\\' && !escaped, empty: false };
+                Mark::None
+            }
+        }
+    }
+
+    fn broken(&mut self) -> Mark {
+        self.mode = Mode::Code;
+        Mark::BrokenLiteral
+    }
+
+    fn text_block(&mut self, byte: u8, escaped: bool, quotes: u8) -> Mark {
+        let quotes = if byte == b'"' && !escaped { quotes + 1 } else { 0 };
+        if quotes == 3 {
+            return self.punctuation(Before::Other);
+        }
+        self.mode = Mode::TextBlock { escaped: byte == b'\\' && !escaped, quotes };
+        Mark::None
+    }
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+fn after_word(word: &[u8]) -> Before {
+    match word {
+        b"new" => Before::New,
+        b"int" | b"long" | b"boolean" | b"char" | b"byte" | b"short" | b"float" | b"double" | b"void" | b"var" => {
+            Before::Type
+        }
+        // `this`, `super`, `null` and the like cannot be followed by a name; `else`, `do`, `->` begin statements, in
+        // which anything may stand.
+        _ if is_keyword(word) => Before::Other,
+        _ => Before::Type,
+    }
+}
+
+/// Reserved words, literals and those contextual keywords that may stand in a method or a class (JLS 3.9).
+const KEYWORDS: [&str; 59] = [
+    "abstract", "assert", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue",
+    "default", "do", "double", "else", "enum", "extends", "false", "final", "finally", "float", "for", "goto", "if",
+    "implements", "import", "instanceof", "int", "interface", "long", "native", "new", "non", "null", "package",
+    "permits", "private", "protected", "public", "record", "return", "sealed", "short", "static", "strictfp",
+    "super", "switch", "synchronized", "this", "throw", "throws", "transient", "true", "try", "var", "void",
+    "volatile", "when", "while",
+];
+
+/// Contextual keywords that are also ordinary method names: a keyword only where a statement begins.
+const YIELD: &str = "yield";
+
+/// Whether a word is a keyword or literal of the language.
+pub fn is_keyword(word: &[u8]) -> bool {
+    KEYWORDS.iter().any(|keyword| keyword.as_bytes() == word) || word == YIELD.as_bytes()
+}
+
+/// Whether some keyword or literal starts with `prefix`.
+pub fn is_keyword_prefix(prefix: &[u8]) -> bool {
+    KEYWORDS.iter().any(|keyword| keyword.as_bytes().starts_with(prefix)) || YIELD.as_bytes().starts_with(prefix)
+}
+
+/// Keywords that may follow a receiver's dot (JLS 15.8, 15.9): `A.class`, `A.this`, `A.super`, `a.new B()`.
+pub const AFTER_DOT: [&str; 4] = ["class", "new", "super", "this"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of `text` as `word/before`, an open one with `…`, and marks as symbols.
+    fn check(text: &str, expected: &str) {
+        let mut state = LexState::default();
+        let mut out = Vec::new();
+        let show = |word: Word, tail: &str| format!("{}{tail}/{:?}", &text[word.start..word.end], word.before);
+        for (at, &byte) in text.as_bytes().iter().enumerate() {
+            let step = state.step(at, byte);
+            out.extend(step.closed.map(|word| show(word, "")));
+            match step.mark {
+                Mark::None | Mark::Newline | Mark::Bracket | Mark::Semicolon => {}
+                mark => out.push(format!("{mark:?}")),
+            }
+        }
+        out.extend(state.open_word(text.len()).map(|word| show(word, "…")));
+        assert_eq!(out.join(" "), expected, "in {text:?}");
+    }
+
+    #[test]
+    fn a_word_knows_what_stands_before_it() {
+        check("foo.ba", "foo/Start ba…/Dot");
+        check("x = new Foo( a", "x/Start new/Other Foo/New a…/Other");
+        check("return Foo :: b", "return/Start Foo/Other b…/MethodRef");
+        check("int a; List<A> b", "int/Start a/Type List/Start A/Other b…/Other");
+        check("String s = x ? y : z", "String/Start s/Type x/Other y/Other z…/Other");
+        check("int[] a; @Over", "int/Start a/Type Over…/At");
+    }
+
+    #[test]
+    fn literals_and_comments_hold_no_words() {
+        check(r#"a("x \" y", 'c', '\'', "") b"#, "a/Start b…/Other");
+        check("a // b c\nd /* e */ f", "a/Start CommentStart d/Type CommentStart f…/Type");
+        check("a(\"\"\" x \" \"\" y \n \\\"\"\" \"\"\") b", "a/Start b…/Other");
+        check("1.5f + 0x1F + 1e5 + a", "a…/Other");
+    }
+
+    #[test]
+    fn a_literal_does_not_span_lines() {
+        check("\"a\nb", "BrokenLiteral b…/Other");
+        check("'a\n", "BrokenLiteral");
+    }
+
+    #[test]
+    fn brackets_must_fit() {
+        check("a(b]", "a/Start b/Other Mismatch");
+        check("{ a(); }", "a/Start");
+        check("}", "Mismatch");
+        assert_eq!(LexState::after("class A { void f() { if (a[0] == (").brackets(), b"{{((");
+    }
+
+    #[test]
+    fn names_may_be_written_in_any_script() {
+        check("größe.län", "größe/Start län…/Dot");
+    }
+
+    #[test]
+    fn a_unicode_escape_makes_the_rest_odd() {
+        assert!(LexState::after("int \\u0061").is_odd());
+        assert!(!LexState::after("'\\u0061'").is_odd());
+    }
+
+    #[test]
+    fn a_keyword_is_no_type() {
+        check("return a", "return/Start a…/Other");
+        check("else a", "else/Start a…/Other");
+        assert!(is_keyword(b"instanceof") && is_keyword_prefix(b"inst") && !is_keyword_prefix(b"insu"));
+    }
+}
