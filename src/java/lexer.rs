@@ -114,7 +114,12 @@ impl LexState {
         matches!(self.mode, Mode::Code | Mode::Word | Mode::Number | Mode::Slash | Mode::Colon | Mode::TwoQuotes)
     }
 
-    /// Inside a comment, a literal or after a unicode escape: nothing can be said about the next byte.
+    /// Inside a comment, its opening `//` or `/*` included.
+    pub fn in_comment(&self) -> bool {
+        matches!(self.mode, Mode::LineComment | Mode::BlockComment { .. })
+    }
+
+    /// After a unicode escape outside literals: nothing can be said about what follows.
     pub fn is_odd(&self) -> bool {
         self.mode == Mode::Odd
     }
@@ -352,6 +357,30 @@ pub fn is_keyword_prefix(prefix: &[u8]) -> bool {
 /// Keywords that may follow a receiver's dot (JLS 15.8, 15.9): `A.class`, `A.this`, `A.super`, `a.new B()`.
 pub const AFTER_DOT: [&str; 4] = ["class", "new", "super", "this"];
 
+/// `text` without comments and without the space that separates no words: equal for texts that differ in layout only.
+pub fn normal_form(text: &str) -> Vec<u8> {
+    let mut state = LexState::default();
+    let mut out: Vec<u8> = Vec::new();
+    let mut gap = false;
+    for (at, &byte) in text.as_bytes().iter().enumerate() {
+        let (was_code, was_comment) = (state.is_code(), state.in_comment());
+        if state.step(at, byte).mark == Mark::CommentStart {
+            out.pop();
+            gap = true;
+        }
+        if was_comment || state.in_comment() || (was_code && byte.is_ascii_whitespace()) {
+            gap = true;
+            continue;
+        }
+        if gap && is_word_byte(byte) && out.last().is_some_and(|&last| is_word_byte(last)) {
+            out.push(b' ');
+        }
+        gap = false;
+        out.push(byte);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,6 +443,14 @@ mod tests {
     fn a_unicode_escape_makes_the_rest_odd() {
         assert!(LexState::after("int \\u0061").is_odd());
         assert!(!LexState::after("'\\u0061'").is_odd());
+    }
+
+    #[test]
+    fn the_normal_form_keeps_lexemes_and_drops_layout() {
+        let form = |text: &str| String::from_utf8(normal_form(text)).unwrap();
+        assert_eq!(form("\n    return  a +b ; // c\n"), "return a+b;");
+        assert_eq!(form("int/* x */a = \" b  c\";"), "int a=\" b  c\";");
+        assert_eq!(form("a / b // c\nd"), "a/b d");
     }
 
     #[test]
