@@ -1,11 +1,35 @@
 //! Language models on candle: weights, prompt layout, keys and values. Tensors stay inside.
 //!
-//! The [`Model`] seam speaks of token ids, logits and nodes of the key-value pool only.
+//! The [`Model`] seam speaks of token ids, logits and nodes of the key-value pool only. [`load`] opens the weights on
+//! this machine: a GGUF file of the llama family, dequantised to f32 for the CPU.
+//!
+//! # How a hole ends
+//! The family that is loaded here (`SmolLM2`) was not trained to infill: no token of its vocabulary says "the hole is
+//! filled". Its end is [`HoleEnd::Structural`]: for whole lines the model has reached the end where it would go on
+//! with what follows the hole, that is, where it writes the newline (one token with the indentation after it, often)
+//! that the suffix begins with. The decoder recognises that in the text; nothing in this module looks for it. For the
+//! same reason a hole of whole lines starts *before* the newline that ends the line above it: that newline and the
+//! hole's own indentation are one token, which the hole has to be free to choose.
+//!
+//! # Deliberately absent
+//! Sampling, masks, probabilities (the decoder's), tokens' meaning in Java, and reading the environment.
+
+mod error;
+mod gguf;
+mod layout;
+mod llama;
+mod local;
+mod pool;
+mod tokenizer;
+
+use std::path::{Path, PathBuf};
+
+pub use error::{ModelError, WeightsError};
 
 use crate::token::{TokenId, Vocabulary};
 
 /// A computed position: its keys and values are in the pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KvNode(pub u32);
 
 impl KvNode {
@@ -64,8 +88,68 @@ pub enum HoleEnd {
     Structural,
 }
 
+/// What the run's manifest says of a model.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Identity {
+    /// The name that the weights give themselves.
+    pub name: String,
+    /// Architecture of the network, as the weights name it.
+    pub architecture: String,
+    /// The file that was loaded.
+    pub path: PathBuf,
+    /// SHA-256 of that file, in hexadecimal.
+    pub sha256: String,
+    /// Licence of the weights, if they say.
+    pub licence: Option<String>,
+}
+
+/// How many tokens each part of a prompt may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PromptBudget {
+    /// File text before the hole.
+    pub prefix: usize,
+    /// File text after the hole.
+    pub suffix: usize,
+    /// Chunks of the repository, their paths included.
+    pub context: usize,
+}
+
+impl Default for PromptBudget {
+    /// About what a small model makes use of; 900 tokens take some 3 s of one core to prime.
+    fn default() -> Self {
+        Self { prefix: 400, suffix: 120, context: 380 }
+    }
+}
+
+/// How to load a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Most bytes for keys and values below the prompt.
+    pub kv_bytes: usize,
+    /// Threads for the arithmetic; `None` leaves it to candle and rayon (all physical cores).
+    pub threads: Option<usize>,
+    /// Sizes of the parts of a prompt.
+    pub budget: PromptBudget,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self { kv_bytes: 1 << 30, threads: None, budget: PromptBudget::default() }
+    }
+}
+
+/// Loads weights: a `.gguf` file, or a directory that holds exactly one.
+///
+/// Everything that can be wrong with them is told here ([`ModelError::Weights`] with its [`WeightsError`]).
+pub fn load(path: &Path, options: LoadOptions) -> Result<Box<dyn Model + Send>, ModelError> {
+    Ok(Box::new(local::LocalModel::load(path, options)?))
+}
+
 /// An infilling model. The seam: candle computes, or a script in tests.
 pub trait Model {
+    /// What the run's manifest says of this model.
+    fn identity(&self) -> &Identity;
+
     /// Texts of all ids.
     fn vocabulary(&self) -> &Vocabulary;
 
@@ -75,23 +159,15 @@ pub trait Model {
     /// Lays a hole out in the family's own way, within its context window.
     fn prompt(&self, parts: &PromptParts) -> Result<Prompt, ModelError>;
 
-    /// Tokenises text that continues what was generated so far.
+    /// Tokenises text that continues what was generated so far. The tokens' bytes are the text's, or it is an error.
     fn encode(&self, text: &str) -> Result<Vec<TokenId>, ModelError>;
 
     /// Forgets all positions, computes the prompt once and returns the logits of the first token of the hole.
     fn prime(&mut self, prompt: &[TokenId]) -> Result<Vec<f32>, ModelError>;
 
     /// Appends rows of mixed depth in one step. `result[i][j]` is the position of `rows[i].tokens[j]`.
+    ///
+    /// Logits of the same position computed in different company agree to about 1e-5 only: sums are taken in another
+    /// order. After an error that is not about the rows themselves a prompt must be primed again.
     fn extend(&mut self, rows: &[Row]) -> Result<Vec<Vec<Position>>, ModelError>;
-}
-
-/// What can go wrong with a model.
-#[derive(Debug, thiserror::Error)]
-pub enum ModelError {
-    /// The logits hold NaN or infinity: the weights or the arithmetic are broken.
-    #[error("logits at position {position} are not finite")]
-    NotFinite {
-        /// Position in the sequence, the prompt included.
-        position: usize,
-    },
 }

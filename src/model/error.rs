@@ -1,0 +1,188 @@
+use std::path::PathBuf;
+
+/// What can go wrong with a model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The weights cannot be used; the source says why.
+    #[error("cannot use the weights `{path}`")]
+    Weights {
+        /// The file or directory that was given.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: WeightsError,
+    },
+    /// The threads for the arithmetic could not be started.
+    #[error("cannot start {threads} threads for the model")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// The pool's own error.
+        #[source]
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// The tokenizer failed on a text.
+    #[error("cannot tokenise a text of {bytes} bytes")]
+    Tokenise {
+        /// Length of the text.
+        bytes: usize,
+        /// The tokenizer's own error.
+        #[source]
+        source: tokenizers::Error,
+    },
+    /// The vocabulary has no token for some byte of the text (a control character, most likely).
+    #[error("the vocabulary cannot spell {text:?}")]
+    Unspellable {
+        /// The text that does not survive the round trip.
+        text: String,
+    },
+    /// Arithmetic failed: shapes, memory or the device.
+    #[error("the model failed in `{operation}`")]
+    Compute {
+        /// What was being computed.
+        operation: &'static str,
+        /// Candle's own error.
+        #[source]
+        source: candle_core::Error,
+    },
+    /// [`prime`](super::Model::prime) has not been called, or the last call failed.
+    #[error("no prompt is primed")]
+    NotPrimed,
+    /// The prompt or a row has no tokens.
+    #[error("the {part} has no tokens")]
+    Empty {
+        /// `prompt` or `row`.
+        part: &'static str,
+    },
+    /// A row continues below a position that this prompt does not have.
+    #[error("position {node} is not in the key-value pool")]
+    UnknownNode {
+        /// The unknown node's index.
+        node: u32,
+    },
+    /// A token id that is not in the vocabulary.
+    #[error("token {token} is outside the vocabulary of {len}")]
+    UnknownToken {
+        /// The id.
+        token: u32,
+        /// Length of the vocabulary.
+        len: usize,
+    },
+    /// The sequence would be longer than the model can see.
+    #[error("{len} tokens are more than the context window of {window}")]
+    WindowFull {
+        /// Length the sequence would have, the prompt included.
+        len: usize,
+        /// The model's context window.
+        window: usize,
+    },
+    /// The logits hold NaN or infinity: the weights or the arithmetic are broken.
+    #[error("logits at position {position} are not finite")]
+    NotFinite {
+        /// Position in the sequence, the prompt included.
+        position: usize,
+    },
+}
+
+/// Why a file cannot serve as weights.
+#[derive(Debug, thiserror::Error)]
+pub enum WeightsError {
+    /// The file cannot be read at all.
+    #[error("cannot read it")]
+    Read(#[from] std::io::Error),
+    /// A directory that holds no single weights file.
+    #[error("the directory holds {count} `.gguf` files, not exactly one")]
+    NotOne {
+        /// How many it holds.
+        count: usize,
+    },
+    /// The file does not start like a GGUF file.
+    #[error("not a GGUF file")]
+    NotGguf,
+    /// The header makes no sense or stops in the middle.
+    #[error("the GGUF header is damaged or cut short")]
+    Header(#[source] candle_core::Error),
+    /// The file ends before its tensors do.
+    #[error("truncated: tensor `{tensor}` ends at byte {end}, the file at {len}")]
+    Truncated {
+        /// The tensor that reaches farthest.
+        tensor: String,
+        /// Where its data would end.
+        end: u64,
+        /// Length of the file.
+        len: u64,
+    },
+    /// An architecture that this program has no code for.
+    #[error("architecture `{found}` is not supported (only `llama` is)")]
+    Architecture {
+        /// `general.architecture` of the file.
+        found: String,
+    },
+    /// A metadata key that must be there is not.
+    #[error("metadata key `{0}` is missing")]
+    MissingKey(String),
+    /// A metadata value of the wrong type or out of range.
+    #[error("metadata key `{key}` should be {expected}")]
+    BadValue {
+        /// The key.
+        key: String,
+        /// What was expected of it.
+        expected: &'static str,
+    },
+    /// A tensor that must be there is not.
+    #[error("tensor `{0}` is missing")]
+    MissingTensor(String),
+    /// A tensor whose shape disagrees with the metadata.
+    #[error("tensor `{name}` has shape {found:?}, not {expected:?}")]
+    Shape {
+        /// Name of the tensor.
+        name: String,
+        /// Shape by the metadata.
+        expected: Vec<usize>,
+        /// Shape in the file.
+        found: Vec<usize>,
+    },
+    /// The bytes of a tensor could not be turned into numbers.
+    #[error("tensor `{name}` cannot be read")]
+    Tensor {
+        /// Name of the tensor.
+        name: String,
+        /// Candle's own error.
+        #[source]
+        source: candle_core::Error,
+    },
+    /// A tokenizer model other than byte-level BPE.
+    #[error("tokenizer model `{found}` is not supported (only `gpt2` is)")]
+    TokenizerModel {
+        /// `tokenizer.ggml.model` of the file.
+        found: String,
+    },
+    /// A pre-tokenizer whose rules this program does not know.
+    #[error("pre-tokenizer `{found}` is not supported (only `smollm` is)")]
+    PreTokenizer {
+        /// `tokenizer.ggml.pre` of the file.
+        found: String,
+    },
+    /// An ordinary token that is not spelt in the byte-level alphabet.
+    #[error("token {id} (`{text}`) is not in the byte-level alphabet")]
+    TokenText {
+        /// Its id.
+        id: usize,
+        /// Its text in the file.
+        text: String,
+    },
+    /// The merges do not fit the vocabulary.
+    #[error("the tokenizer cannot be built")]
+    Tokenizer(#[source] tokenizers::Error),
+    /// The layout of the prompt needs a special token that the tokenizer lacks.
+    #[error("the tokenizer has no special token `{0}`, which the prompt needs")]
+    MissingToken(&'static str),
+    /// Tokenizer and embedding do not belong together.
+    #[error("the tokenizer has {tokens} tokens, the embedding {rows} rows")]
+    VocabularySize {
+        /// Entries of the tokenizer.
+        tokens: usize,
+        /// Rows of the embedding.
+        rows: usize,
+    },
+}
