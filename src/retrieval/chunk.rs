@@ -290,10 +290,8 @@ mod tests {
 
     #[test]
     fn a_comment_stays_with_the_first_piece_of_what_is_too_large_for_it() {
-        check(
-            26,
-            "class A {\n  int a;\n|  // sums\n  int f(){\n    int x = 1;\n|    int y = two() + x;\n    return y;\n  }\n}\n",
-        );
+        let head = "class A {\n  int a;\n|  // sums\n  int f(){\n    a=1;\n    b=2;\n    c=3;\n|";
+        check(26, &format!("{head}    d=4;\n    e=5;\n    g=6;\n    h=7;\n  }}\n}}\n"));
     }
 
     #[test]
