@@ -1,1 +1,25 @@
-//! Owned elsewhere until merged.
+//! What the project's own code tells about a hole: chunks of its sources that the prompt shows, and a prior over the next
+//! token.
+//!
+//! Texts come in; nothing is read but by [`read_sources`]. Whoever builds an [`Index`] or a [`Prior`] for a hole names the
+//! hole first, as an [`Exclusion`]: its own text is never in what is built.
+//!
+//! `chunk` (cAST) and `grammar` cut files, `terms` reads names, `query` weighs the terms around a hole, `rank` scores
+//! chunks (BM25), `pack` chooses among them within a budget; `prior` is the nested cache of n-grams. Absent until
+//! measured: dense embeddings. Absent by design: version control data, fixed versions, any knowledge of models.
+
+mod chunk;
+mod grammar;
+mod index;
+mod pack;
+mod prior;
+mod query;
+mod rank;
+mod sources;
+mod terms;
+
+pub use index::{CHUNK_SIZE, Chunk, Exclusion, Hit, Index, Source, chunk_source};
+pub use pack::{Visible, pack};
+pub use prior::{Nearness, Prediction, Prior};
+pub use query::Query;
+pub use sources::{SourcesError, read_sources};

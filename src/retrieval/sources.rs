@@ -1,0 +1,109 @@
+//! Reads the sources of a project from disk: the only place of `retrieval` that does.
+
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::grammar;
+use super::index::Source;
+
+/// Why sources could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourcesError {
+    /// A directory could not be listed.
+    #[error("cannot list the sources in {}", .root.display())]
+    List {
+        /// The source root.
+        root: PathBuf,
+        /// What the system said.
+        #[source]
+        source: walkdir::Error,
+    },
+    /// A file could not be read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Reads all files below `roots` that a grammar is known for, each once, in the order of their paths. Paths are relative to
+/// `project` where they lie in it. Hidden directories, those of version control above all, are not entered, links
+/// are not followed. `decode` turns bytes into text, as it does for the file with the hole.
+pub fn read_sources(
+    project: &Path,
+    roots: &[PathBuf],
+    decode: &dyn Fn(&[u8]) -> String,
+) -> Result<Vec<Source>, SourcesError> {
+    let mut sources = Vec::new();
+    for root in roots {
+        // The root itself may bear any name.
+        let walk =
+            WalkDir::new(root).into_iter().filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
+        for entry in walk {
+            let entry = entry.map_err(|source| SourcesError::List { root: root.clone(), source })?;
+            let path = name_in(project, entry.path());
+            if entry.file_type().is_file() && grammar::for_path(&path).is_some() {
+                let bytes = std::fs::read(entry.path())
+                    .map_err(|source| SourcesError::Read { path: entry.path().to_owned(), source })?;
+                sources.push(Source { path, text: decode(&bytes) });
+            }
+        }
+    }
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    sources.dedup_by(|a, b| a.path == b.path);
+    Ok(sources)
+}
+
+fn is_hidden(entry: &DirEntry) -> bool {
+    let name = entry.file_name().as_encoded_bytes();
+    entry.file_type().is_dir() && (name.starts_with(b".") || name == b"CVS")
+}
+
+fn name_in(project: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(project).unwrap_or(path);
+    let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(files: &[&str], roots: &[&str], expected: &[&str]) {
+        let project = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = project.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, file).unwrap();
+        }
+        let roots: Vec<PathBuf> = roots.iter().map(|root| project.path().join(root)).collect();
+        let decode = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let sources = read_sources(project.path(), &roots, &decode).unwrap();
+        assert!(sources.iter().all(|source| source.text == source.path));
+        assert_eq!(sources.iter().map(|source| source.path.as_str()).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn files_come_once_in_the_order_of_their_paths() {
+        check(&["b/B.java", "a/A.java", "a/notes.txt"], &["b", "a", "a"], &["a/A.java", "b/B.java"]);
+    }
+
+    #[test]
+    fn version_control_is_not_read() {
+        check(
+            &["src/.git/A.java", "src/.svn/text-base/A.java", "src/CVS/A.java", "src/A.java"],
+            &["src"],
+            &["src/A.java"],
+        );
+    }
+
+    #[test]
+    fn a_missing_root_is_named() {
+        let error = read_sources(Path::new("/"), &["/no/such".into()], &|_| String::new()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot list the sources in /no/such");
+    }
+}
