@@ -20,6 +20,8 @@ mod layout;
 mod llama;
 mod local;
 mod pool;
+#[cfg(test)]
+mod reference;
 mod tokenizer;
 
 use std::path::{Path, PathBuf};

@@ -48,30 +48,42 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// Steps, tokens per second: one prompt, then batches of different widths. Run with `--ignored --nocapture`.
+/// User and system time of this process in seconds; the machine that runs tests is shared, so walls say little.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let after_name = stat.rsplit_once(')').unwrap().1;
+    let ticks: f64 = after_name.split_whitespace().skip(11).take(2).map(|t| t.parse::<f64>().unwrap()).sum();
+    ticks / 100.0
+}
+
+/// Tokens per second of processor time: one prompt, then batches of different widths. Run with `--ignored --nocapture`.
 #[test]
 #[ignore = "prints figures; nothing to fail"]
 fn figures() {
-    for threads in [1, 2] {
-        let start = Instant::now();
+    let measure = |n: usize, what: &str, work: &mut dyn FnMut()| {
+        let (cpu, wall) = (cpu_seconds(), Instant::now());
+        work();
+        let (cpu, wall) = (cpu_seconds() - cpu, wall.elapsed().as_secs_f64());
+        println!("  {what}: {:.1} per cpu-s, {:.1} per s", n as f64 / cpu, n as f64 / wall);
+    };
+    for threads in [1] {
+        println!("{threads} threads");
+        let mut loaded = None;
         let options = LoadOptions { threads: Some(threads), ..LoadOptions::default() };
-        let Some(mut model) = model(options) else { return };
-        println!("{threads} threads: load {:.2} s", start.elapsed().as_secs_f64());
+        measure(1, "loads", &mut || loaded = model(options));
+        let Some(mut model) = loaded else { return };
         let prompt: Vec<TokenId> = (0..256).map(|i| 1000 + 37 * i).collect();
-        let start = Instant::now();
-        model.prime(&prompt).unwrap();
-        println!("  prompt of 256: {:.0} tok/s", 256.0 / start.elapsed().as_secs_f64());
+        measure(256, "prompt of 256", &mut || drop(model.prime(&prompt).unwrap()));
         for width in [1, 8, 32, 64] {
             let steps = 16;
             let mut parents = vec![KvNode::PROMPT; width];
-            let start = Instant::now();
-            for step in 0..steps {
-                let rows: Vec<Row> =
-                    parents.iter().zip(0..).map(|(&parent, i)| row(parent, &[2000 + 17 * i + step])).collect();
-                parents = model.extend(&rows).unwrap().iter().map(|row| row[0].node).collect();
-            }
-            let n = f64::from(steps) * width as f64;
-            println!("  batch {width}: {:.1} tok/s", n / start.elapsed().as_secs_f64());
+            measure(steps * width, &format!("batch {width}"), &mut || {
+                for step in 0..steps as u32 {
+                    let rows = parents.iter().zip(0..).map(|(&parent, i)| row(parent, &[2000 + 17 * i + step]));
+                    let rows: Vec<Row> = rows.collect();
+                    parents = model.extend(&rows).unwrap().iter().map(|row| row[0].node).collect();
+                }
+            });
         }
     }
 }

@@ -1,5 +1,8 @@
 //! A model whose weights are on this machine: tokenizer, layout, network and key-value pool put together.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -12,6 +12,8 @@
 //! Deliberately absent: token texts, probabilities, and any idea of which positions are worth keeping.
 
 mod slots;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use super::error::ModelError;
@@ -151,7 +153,7 @@ impl KvPool {
             paths.iter().map(|path| path.iter().map(|&node| self.tree.slot(node)).collect()).collect();
         let mut step = Step::new(&self.prompt, &self.slots, &slots, &llama.config)?;
         let hidden = llama.forward(&tokens, &positions, &mut step)?;
-        llama.logits(&hidden, wanted)?.to_vec2()
+        llama.logits(&hidden, wanted)
     }
 
     fn positions(
@@ -179,7 +181,7 @@ fn prefill(llama: &Llama, prompt: &[TokenId]) -> Computed<(Vec<Kv>, Vec<f32>)> {
         let mask = causal_mask(chunk.len(), &llama.config)?;
         let hidden = llama.forward(chunk, &positions, &mut Prefill { prompt: &mut prompt_kv, mask })?;
         if start + chunk.len() == prompt.len() {
-            logits = llama.logits(&hidden, &[chunk.len() as u32 - 1])?.flatten_all()?.to_vec1()?;
+            logits = llama.logits(&hidden, &[chunk.len() as u32 - 1])?.remove(0);
         }
     }
     Ok((prompt_kv, logits))
