@@ -16,6 +16,7 @@
 
 mod error;
 mod gguf;
+mod kernels;
 mod layout;
 mod llama;
 mod local;
