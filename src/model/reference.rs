@@ -19,8 +19,12 @@ pub(super) struct Random {
 impl Random {
     /// The values of a tensor in row-major order, between -0.5 and 0.5.
     fn values(name: &str, n: usize) -> Vec<f32> {
-        let seed = name.bytes().fold(0x9e37_79b9_7f4a_7c15_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        let next = |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+        let seed = name
+            .bytes()
+            .fold(0x9e37_79b9_7f4a_7c15_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let next = |state: &u64| {
+            Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
+        };
         let states = std::iter::successors(Some(seed), next).skip(1);
         states.map(|state| (state >> 40) as f32 / (1 << 24) as f32 - 0.5).take(n).collect()
     }
@@ -37,7 +41,7 @@ impl Random {
 
 impl Weights for Random {
     fn has(&self, name: &str) -> bool {
-        if name.ends_with(".bias") { self.biased } else { name != "output.weight" || self.own_head }
+        if name.ends_with("bias") { self.biased } else { name != "output.weight" || self.own_head }
     }
 
     fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, WeightsError> {
@@ -73,7 +77,9 @@ pub(super) fn logits(c: &Config, weights: Random, tokens: &[TokenId]) -> Vec<Vec
     let mut xs: Vec<Vec<f64>> = tokens.iter().map(|&token| embedding[token as usize].clone()).collect();
     for layer in 0..c.layers {
         attend(c, weights, layer, &mut xs);
-        xs.iter_mut().for_each(|x| feed_forward(c, layer, x));
+        for x in &mut xs {
+            feed_forward(c, layer, x);
+        }
     }
     let head =
         if weights.own_head { Random::matrix("output.weight", c.vocabulary, c.width) } else { embedding };

@@ -65,7 +65,8 @@ impl Walk {
 fn rows_of_mixed_depth_and_length_agree_with_the_whole_recomputed() {
     let mut walk = Walk::new(1000);
     let ends = walk.extend(&[(KvNode::PROMPT, &[1, 2, 3]), (KvNode::PROMPT, &[4])]);
-    let ends = walk.extend(&[(ends[0], &[5]), (ends[1], &[6, 7]), (KvNode::PROMPT, &[8]), (ends[0], &[9, 1, 2, 3])]);
+    let ends =
+        walk.extend(&[(ends[0], &[5]), (ends[1], &[6, 7]), (KvNode::PROMPT, &[8]), (ends[0], &[9, 1, 2, 3])]);
     walk.extend(&[(ends[3], &[1]), (ends[2], &[1]), (ends[0], &[2, 2])]);
 }
 
