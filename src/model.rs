@@ -16,10 +16,13 @@
 
 mod error;
 mod gguf;
+mod kernels;
 mod layout;
 mod llama;
 mod local;
 mod pool;
+#[cfg(test)]
+mod reference;
 mod tokenizer;
 
 use std::path::{Path, PathBuf};
@@ -126,7 +129,8 @@ impl Default for PromptBudget {
 pub struct LoadOptions {
     /// Most bytes for keys and values below the prompt.
     pub kv_bytes: usize,
-    /// Threads for the arithmetic; `None` leaves it to candle and rayon (all physical cores).
+    /// Threads for the arithmetic; `None` leaves it to rayon's global pool. Candle spreads element-wise operations of
+    /// 65,536 elements and more (only prompts have such) over a pool of its own, which `RAYON_NUM_THREADS` alone bounds.
     pub threads: Option<usize>,
     /// Sizes of the parts of a prompt.
     pub budget: PromptBudget,

@@ -10,7 +10,7 @@ pub enum ModelError {
         path: PathBuf,
         /// Why not.
         #[source]
-        source: WeightsError,
+        source: Box<WeightsError>,
     },
     /// The threads for the arithmetic could not be started.
     #[error("cannot start {threads} threads for the model")]

@@ -118,7 +118,9 @@ fn header_len(text: &str) -> usize {
         match after {
             Some(after) => rest = after,
             // The indentation of what follows belongs to it.
-            None if rest.len() < text.len() => return text.len() - rest.trim_start_matches(['\r', '\n']).len(),
+            None if rest.len() < text.len() => {
+                return text.len() - rest.trim_start_matches(['\r', '\n']).len();
+            }
             None => return 0,
         }
     }

@@ -9,6 +9,7 @@ use candle_core::{D, Device, IndexOp, Result, Tensor};
 use candle_nn::{ops, rotary_emb};
 
 use super::error::WeightsError;
+use super::kernels::{SiluProduct, product};
 
 /// Where tensors come from, by their GGUF names.
 pub(super) trait Weights {
@@ -71,8 +72,7 @@ pub(super) trait KeyValues {
     fn exchange(&mut self, layer: usize, new: Kv) -> Result<Visible>;
 }
 
-/// A linear map. The weight is kept `[out, in]` and read transposed: the layout in which gemm is quickest both for one
-/// row (dot products along contiguous rows) and for many (packing reads whole rows).
+/// A linear map; the weight is `[out, in]` as in the file.
 struct Linear {
     weight: Tensor,
     bias: Option<Tensor>,
@@ -80,7 +80,7 @@ struct Linear {
 
 impl Linear {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = x.matmul(&self.weight.t()?)?;
+        let y = product(x, &self.weight)?;
         match &self.bias {
             Some(bias) => y.broadcast_add(bias),
             None => Ok(y),
@@ -105,30 +105,33 @@ pub(super) struct Llama {
     embedding: Tensor,
     layers: Vec<Layer>,
     norm: Tensor,
-    head: Linear,
-    /// Cosines and sines by position, `[window, head width / 2]`.
-    angles: (Tensor, Tensor),
+    /// `[vocabulary, width]`; the embedding where the two are tied.
+    head: Tensor,
 }
 
 impl Llama {
     pub(super) fn load(config: Config, weights: &mut dyn Weights) -> std::result::Result<Self, WeightsError> {
         let c = &config;
         let embedding = weights.tensor("token_embd.weight", &[c.vocabulary, c.width])?;
-        let layers = (0..c.layers).map(|i| Layer::load(c, i, weights)).collect::<std::result::Result<_, _>>()?;
+        let layers =
+            (0..c.layers).map(|i| Layer::load(c, i, weights)).collect::<std::result::Result<_, _>>()?;
         let norm = weights.tensor("output_norm.weight", &[c.width])?;
         let head = if weights.has("output.weight") {
             weights.tensor("output.weight", &[c.vocabulary, c.width])?
         } else {
             embedding.clone()
         };
-        let head = Linear { weight: head, bias: None };
-        let angles = angles(c).map_err(|source| WeightsError::Tensor { name: "rotary angles".into(), source })?;
-        Ok(Self { config, embedding, layers, norm, head, angles })
+        Ok(Self { config, embedding, layers, norm, head })
     }
 
     /// Runs `tokens` at their `positions` through all layers; the result `[tokens, width]` is not yet normalised.
-    pub(super) fn forward(&self, tokens: &[u32], positions: &[u32], kv: &mut dyn KeyValues) -> Result<Tensor> {
-        let rotation = self.rotation(positions)?;
+    pub(super) fn forward(
+        &self,
+        tokens: &[u32],
+        positions: &[u32],
+        kv: &mut dyn KeyValues,
+    ) -> Result<Tensor> {
+        let rotation = Rotation::new(&self.config, positions)?;
         let mut x = self.embedding.index_select(&indices(tokens)?, 0)?;
         for (i, layer) in self.layers.iter().enumerate() {
             x = layer.forward(&self.config, x, &rotation, &mut |new| kv.exchange(i, new))?;
@@ -136,23 +139,10 @@ impl Llama {
         Ok(x)
     }
 
-    /// Logits `[rows, vocabulary]` of some rows of what `forward` returned.
-    pub(super) fn logits(&self, hidden: &Tensor, rows: &[u32]) -> Result<Tensor> {
-        let hidden = if rows.len() == hidden.dim(0)? {
-            hidden.clone()
-        } else {
-            hidden.index_select(&indices(rows)?, 0)?
-        };
-        self.head.forward(&ops::rms_norm(&hidden, &self.norm, self.config.norm_epsilon)?)
-    }
-
-    fn rotation(&self, positions: &[u32]) -> Result<Rotation> {
-        let groups = self.config.heads / self.config.kv_heads;
-        let repeated: Vec<u32> = positions.iter().flat_map(|&p| std::iter::repeat_n(p, groups)).collect();
-        let (queries, keys) = (indices(&repeated)?, indices(positions)?);
-        let (cos, sin) = &self.angles;
-        let pick = |ids: &Tensor| Ok::<_, candle_core::Error>((cos.index_select(ids, 0)?, sin.index_select(ids, 0)?));
-        Ok(Rotation { style: self.config.rotary, queries: pick(&queries)?, keys: pick(&keys)? })
+    /// Logits of some rows of what `forward` returned, one vector of `vocabulary` each.
+    pub(super) fn logits(&self, hidden: &Tensor, rows: &[u32]) -> Result<Vec<Vec<f32>>> {
+        let hidden = hidden.index_select(&indices(rows)?, 0)?;
+        product(&ops::rms_norm(&hidden, &self.norm, self.config.norm_epsilon)?, &self.head)?.to_vec2()
     }
 }
 
@@ -164,6 +154,12 @@ struct Rotation {
 }
 
 impl Rotation {
+    fn new(c: &Config, positions: &[u32]) -> Result<Self> {
+        let per_key = c.heads / c.kv_heads;
+        let repeated: Vec<u32> = positions.iter().flat_map(|&p| std::iter::repeat_n(p, per_key)).collect();
+        Ok(Self { style: c.rotary, queries: angles(c, &repeated)?, keys: angles(c, positions)? })
+    }
+
     /// Rotates `x` `[heads, tokens, head width]`, `angles` having one row per token.
     fn apply(&self, x: &Tensor, (cos, sin): &(Tensor, Tensor)) -> Result<Tensor> {
         let rotate = match self.style {
@@ -178,7 +174,10 @@ impl Layer {
     fn load(c: &Config, index: usize, weights: &mut dyn Weights) -> std::result::Result<Self, WeightsError> {
         let name = |part: &str| format!("blk.{index}.{part}.weight");
         let mut linear = |part: &str, rows, columns| {
-            Ok::<_, WeightsError>(Linear { weight: weights.tensor(&name(part), &[rows, columns])?, bias: None })
+            Ok::<_, WeightsError>(Linear {
+                weight: weights.tensor(&name(part), &[rows, columns])?,
+                bias: None,
+            })
         };
         let output = linear("attn_output", c.width, c.heads * c.head_width)?;
         let gate = linear("ffn_gate", c.feed_forward, c.width)?;
@@ -202,9 +201,14 @@ impl Layer {
         rotation: &Rotation,
         exchange: &mut dyn FnMut(Kv) -> Result<Visible>,
     ) -> Result<Tensor> {
-        let x = (self.attend(c, &ops::rms_norm(&x, &self.attention_norm, c.norm_epsilon)?, rotation, exchange)? + x)?;
+        let x = (self.attend(
+            c,
+            &ops::rms_norm(&x, &self.attention_norm, c.norm_epsilon)?,
+            rotation,
+            exchange,
+        )? + x)?;
         let y = ops::rms_norm(&x, &self.feed_forward_norm, c.norm_epsilon)?;
-        let y = (self.gate.forward(&y)?.silu()? * self.up.forward(&y)?)?;
+        let y = self.gate.forward(&y)?.apply_op2_no_bwd(&self.up.forward(&y)?, &SiluProduct)?;
         self.down.forward(&y)? + x
     }
 
@@ -217,13 +221,16 @@ impl Layer {
     ) -> Result<Tensor> {
         let (tokens, group) = (y.dim(0)?, c.heads / c.kv_heads);
         // [kv heads, tokens, queries of the head + key + value, head width]: everything per head is a plain view.
-        let qkv = self.qkv.forward(y)?.reshape((tokens, c.kv_heads, group + 2, c.head_width))?.transpose(0, 1)?;
-        let q = qkv.narrow(2, 0, group)?.contiguous()?.reshape((c.kv_heads, tokens * group, c.head_width))?;
-        let k = qkv.i((.., .., group))?.contiguous()?;
-        let v = qkv.i((.., .., group + 1))?.contiguous()?;
-        let q = rotation.apply(&q, &rotation.queries)?;
-        let k = rotation.apply(&k, &rotation.keys)?;
-        let seen = attention(&q, &exchange(Kv { k, v })?)?;
+        let qkv =
+            self.qkv.forward(y)?.reshape((tokens, c.kv_heads, group + 2, c.head_width))?.transpose(0, 1)?;
+        let queries = qkv.narrow(2, 0, group)?.contiguous()?;
+        let queries = queries.reshape((c.kv_heads, tokens * group, c.head_width))?;
+        let queries = rotation.apply(&queries, &rotation.queries)?;
+        let new = Kv {
+            k: rotation.apply(&qkv.i((.., .., group))?.contiguous()?, &rotation.keys)?,
+            v: qkv.i((.., .., group + 1))?.contiguous()?,
+        };
+        let seen = attention(&queries, &exchange(new)?)?;
         let seen = seen.reshape((c.kv_heads, tokens, group, c.head_width))?.transpose(0, 1)?;
         self.output.forward(&seen.reshape((tokens, c.heads * c.head_width))?)
     }
@@ -258,10 +265,9 @@ fn query_key_value(
     weights: &mut dyn Weights,
 ) -> std::result::Result<Linear, WeightsError> {
     let biased = weights.has(&format!("blk.{index}.attn_q.bias"));
-    Ok(Linear {
-        weight: joined(c, index, weights, "weight", &[c.width])?,
-        bias: biased.then(|| joined(c, index, weights, "bias", &[])).transpose()?,
-    })
+    let weight = joined(c, index, weights, "weight", &[c.width])?;
+    let bias = biased.then(|| joined(c, index, weights, "bias", &[])).transpose()?;
+    Ok(Linear { weight, bias })
 }
 
 /// One kind of tensor of the three maps, joined; `columns` is what follows the rows in its shape.
@@ -285,14 +291,16 @@ fn joined(
     join().map_err(|source| WeightsError::Tensor { name: format!("blk.{index}.attn_q.{kind}"), source })
 }
 
-fn angles(c: &Config) -> Result<(Tensor, Tensor)> {
+/// Cosines and sines of `positions`, each `[positions, head width / 2]`.
+fn angles(c: &Config, positions: &[u32]) -> Result<(Tensor, Tensor)> {
     let half = c.head_width / 2;
     let frequency = |i: usize| f64::from(c.rotary_base).powf(-2.0 * i as f64 / c.head_width as f64);
     let frequencies: Vec<f64> = (0..half).map(frequency).collect();
     let at = |f: fn(f64) -> f64| {
-        let position = |p: usize| p as f64 / f64::from(c.rotary_scale);
-        let values = (0..c.window).flat_map(|p| frequencies.iter().map(move |w| f(position(p) * w) as f32));
-        Tensor::from_vec(values.collect(), (c.window, half), &Device::Cpu)
+        let position = |&p: &u32| f64::from(p) / f64::from(c.rotary_scale);
+        let values =
+            positions.iter().flat_map(|p| frequencies.iter().map(move |w| f(position(p) * w) as f32));
+        Tensor::from_vec(values.collect(), (positions.len(), half), &Device::Cpu)
     };
     Ok((at(f64::cos)?, at(f64::sin)?))
 }

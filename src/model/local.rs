@@ -1,5 +1,8 @@
 //! A model whose weights are on this machine: tokenizer, layout, network and key-value pool put together.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,7 +16,8 @@ use super::llama::{Config, Llama, Rotary};
 use super::pool::KvPool;
 use super::tokenizer::Tokenizer;
 use super::{
-    HoleEnd, Identity, LoadOptions, Model, Position, Prompt, PromptBudget, PromptParts, Row, TokenId, Vocabulary,
+    HoleEnd, Identity, LoadOptions, Model, Position, Prompt, PromptBudget, PromptParts, Row, TokenId,
+    Vocabulary,
 };
 
 /// A llama from a GGUF file.
@@ -36,7 +40,8 @@ impl LocalModel {
             Some(threads) => threads.install(load),
             None => load(),
         };
-        let model = loaded.map_err(|source| ModelError::Weights { path: path.to_owned(), source })?;
+        let model = loaded
+            .map_err(|source| ModelError::Weights { path: path.to_owned(), source: Box::new(source) })?;
         Ok(Self { threads, ..model })
     }
 
@@ -51,8 +56,8 @@ impl LocalModel {
         }
         let layout = SuffixFirst::new(&tokenizer)?;
         let identity = identity(&gguf, &path)?;
-        let pool = KvPool::new(&config, options.kv_bytes);
         let llama = Llama::load(config, &mut gguf)?;
+        let pool = KvPool::new(&llama.config, options.kv_bytes);
         Ok(Self { identity, tokenizer, layout, budget: options.budget, llama, pool, threads: None })
     }
 
@@ -105,7 +110,8 @@ fn weights_file(path: &Path) -> Result<PathBuf, WeightsError> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
-    let entries = std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    let entries =
+        std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     let is_weights = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "gguf");
     let mut files: Vec<PathBuf> = entries.into_iter().filter(is_weights).collect();
     match (files.pop(), files.len()) {
@@ -131,7 +137,10 @@ fn sha256(path: &Path) -> std::io::Result<String> {
     let mut block = vec![0; 1 << 16];
     loop {
         match file.read(&mut block)? {
-            0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            0 => {
+                let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
+                return Ok(hash.finalize().iter().fold(String::new(), hex));
+            }
             n => hash.update(&block[..n]),
         }
     }

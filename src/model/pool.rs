@@ -12,7 +12,11 @@
 //! Deliberately absent: token texts, probabilities, and any idea of which positions are worth keeping.
 
 mod slots;
+#[cfg(test)]
+mod tests;
 mod tree;
+
+use std::collections::HashSet;
 
 use super::error::ModelError;
 use super::llama::{Config, KeyValues, Kv, Llama, Visible, indices};
@@ -93,13 +97,14 @@ impl KvPool {
 
     /// How many of the first rows go into one pass: at least one, as many as the cap and [`PASS_TOKENS`] allow.
     fn rows_of_pass(&self, rows: &[Row]) -> usize {
-        let mut pinned = std::collections::HashSet::new();
-        let mut new = 0;
+        let mut pinned = HashSet::new();
+        let (mut computed, mut new) = (0, 0);
         let fits = |row: &Row| {
-            pinned.extend(self.tree.path(row.parent));
             new += row.tokens.len();
-            let absent = pinned.iter().filter(|&&node| !self.tree.is_resident(node)).count();
-            pinned.len() + new <= self.cap && absent + new <= PASS_TOKENS
+            computed += row.tokens.len();
+            let path = self.tree.path(row.parent).into_iter();
+            computed += path.filter(|&node| pinned.insert(node) && !self.tree.is_resident(node)).count();
+            pinned.len() + new <= self.cap && computed <= PASS_TOKENS
         };
         rows.iter().map(fits).take_while(|&fits| fits).count().max(1)
     }
@@ -145,13 +150,14 @@ impl KvPool {
     /// Computes the keys and values of `nodes` (parents first) and the logits of those at the indices `wanted`.
     fn compute(&mut self, llama: &Llama, nodes: &[KvNode], wanted: &[u32]) -> Computed<Vec<Vec<f32>>> {
         let paths: Vec<Vec<KvNode>> = nodes.iter().map(|&node| self.tree.path(node)).collect();
-        let positions: Vec<u32> = paths.iter().map(|path| (self.prompt_len + path.len() - 1) as u32).collect();
+        let positions: Vec<u32> =
+            paths.iter().map(|path| (self.prompt_len + path.len() - 1) as u32).collect();
         let tokens: Vec<TokenId> = nodes.iter().map(|&node| self.tree.token(node)).collect();
         let slots: Vec<Vec<u32>> =
             paths.iter().map(|path| path.iter().map(|&node| self.tree.slot(node)).collect()).collect();
         let mut step = Step::new(&self.prompt, &self.slots, &slots, &llama.config)?;
         let hidden = llama.forward(&tokens, &positions, &mut step)?;
-        llama.logits(&hidden, wanted)?.to_vec2()
+        llama.logits(&hidden, wanted)
     }
 
     fn positions(
@@ -179,7 +185,7 @@ fn prefill(llama: &Llama, prompt: &[TokenId]) -> Computed<(Vec<Kv>, Vec<f32>)> {
         let mask = causal_mask(chunk.len(), &llama.config)?;
         let hidden = llama.forward(chunk, &positions, &mut Prefill { prompt: &mut prompt_kv, mask })?;
         if start + chunk.len() == prompt.len() {
-            logits = llama.logits(&hidden, &[chunk.len() as u32 - 1])?.flatten_all()?.to_vec1()?;
+            logits = llama.logits(&hidden, &[chunk.len() as u32 - 1])?.remove(0);
         }
     }
     Ok((prompt_kv, logits))
@@ -189,7 +195,8 @@ fn prefill(llama: &Llama, prompt: &[TokenId]) -> Computed<(Vec<Kv>, Vec<f32>)> {
 fn causal_mask(tokens: usize, config: &Config) -> Computed<Tensor> {
     let group = config.heads / config.kv_heads;
     let row = |i: usize| (0..tokens).map(move |j| if j > i { f32::NEG_INFINITY } else { 0.0 });
-    let rows = (0..config.kv_heads * tokens).flat_map(|i| std::iter::repeat_n(i % tokens, group)).flat_map(row);
+    let rows =
+        (0..config.kv_heads * tokens).flat_map(|i| std::iter::repeat_n(i % tokens, group)).flat_map(row);
     Tensor::from_vec(rows.collect(), (config.kv_heads, tokens * group, tokens), &Device::Cpu)
 }
 

@@ -83,7 +83,8 @@ fn byte_pair_encoding(gguf: &Gguf, tokens: &[&str]) -> Result<tokenizers::Tokeni
         key: "tokenizer.ggml.merges".to_owned(),
         expected: "pairs of tokens",
     })?;
-    let ids: Vocab = tokens.iter().enumerate().map(|(id, text)| ((*text).to_owned(), id as TokenId)).collect();
+    let ids: Vocab =
+        tokens.iter().enumerate().map(|(id, text)| ((*text).to_owned(), id as TokenId)).collect();
     let model = BPE::builder().vocab_and_merges(ids, merges).build().map_err(WeightsError::Tokenizer)?;
     let mut tokenizer = tokenizers::Tokenizer::new(model);
     tokenizer.with_pre_tokenizer(Some(pre_tokenizer));

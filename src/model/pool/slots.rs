@@ -3,7 +3,6 @@
 use super::super::llama::{Config, Kv};
 use candle_core::{DType, Device, Result, Tensor};
 
-
 pub(super) struct Slots {
     layers: Vec<Kv>,
     capacity: usize,
@@ -64,4 +63,3 @@ impl Slots {
         Ok(Kv { k: pick(&self.layers[layer].k)?, v: pick(&self.layers[layer].v)? })
     }
 }
-
