@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A test as users and reports write it: `org.acme.FooTest#bar`, `org.acme.FooTest#bar[2]` for one invocation of a
 /// parameterised test, or `org.acme.FooTest` for all tests of a class.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(from = "String", into = "String")]
 pub struct TestId {
     /// Binary name of the class: packages with `.`, nested classes with `$`.
     pub class: String,
@@ -66,11 +66,13 @@ impl FromStr for TestId {
     }
 }
 
-impl TryFrom<String> for TestId {
-    type Error = TestIdError;
-
-    fn try_from(text: String) -> Result<Self, TestIdError> {
-        text.parse()
+impl From<String> for TestId {
+    /// As reports write it: class and method are taken as they are, so that every reported name can be read back.
+    fn from(text: String) -> Self {
+        match text.split_once('#') {
+            Some((class, method)) => TestId { class: class.to_owned(), method: Some(method.to_owned()) },
+            None => TestId { class: text, method: None },
+        }
     }
 }
 
@@ -108,6 +110,13 @@ mod tests {
     fn what_names_no_test_is_refused() {
         for text in ["", "#c", "a.B#", "a/B.java", "a B#c"] {
             assert!(text.parse::<TestId>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_reported_name_is_read_back_as_it_was() {
+        for text in ["JUnit Jupiter", "a.B#c[1: #x]", "a.B#", "a.B"] {
+            assert_eq!(TestId::from(text.to_owned()).to_string(), text);
         }
     }
 
