@@ -193,17 +193,18 @@ fn near_methods(trigger: &TestId, run: &TestRun) -> Vec<String> {
     near_names(trigger.method_name().unwrap_or_default(), &methods.into_iter().collect::<Vec<_>>())
 }
 
-/// Names that may have been meant: the same simple name in another package, else similar ones, best first.
+/// Names that may have been meant, best first: judged without their packages, which all resemble each other.
 fn near_names(wrong: &str, names: &[String]) -> Vec<String> {
-    let simple = |name: &str| name.rsplit(['.', '$']).next().unwrap_or(name).to_owned();
-    let same: Vec<String> =
-        names.iter().filter(|name| simple(name) == simple(wrong)).take(SUGGESTIONS).cloned().collect();
-    if !same.is_empty() {
-        return same;
-    }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let close = similar::get_close_matches(wrong, &names, SUGGESTIONS, SIMILARITY);
-    close.into_iter().map(str::to_owned).collect()
+    let simple_names: BTreeSet<&str> = names.iter().map(|name| simple(name)).collect();
+    let possible: Vec<&str> = simple_names.into_iter().collect();
+    let close = similar::get_close_matches(simple(wrong), &possible, SUGGESTIONS, SIMILARITY);
+    let full = close.iter().flat_map(|close| names.iter().filter(|name| simple(name) == *close));
+    full.take(SUGGESTIONS).cloned().collect()
+}
+
+/// A class's name without its package and outer classes.
+fn simple(name: &str) -> &str {
+    name.rsplit(['.', '$']).next().unwrap_or(name)
 }
 
 /// Time of a run without a test that hung until the run's limit.
@@ -305,7 +306,7 @@ mod tests {
     #[test]
     fn a_class_in_another_package_is_suggested_first() {
         let names = ["a.FooTest".to_owned(), "b.c.FooTests".to_owned()];
-        assert_eq!(near_names("FooTest", &names), ["a.FooTest"]);
+        assert_eq!(near_names("c.FooTest", &names), ["a.FooTest", "b.c.FooTests"]);
         assert_eq!(near_names("b.c.FoTests", &names)[0], "b.c.FooTests");
         assert!(near_names("Completely", &names).is_empty());
     }
