@@ -14,6 +14,7 @@ use crate::process::{Interrupt, ProcessError};
 pub mod javac;
 pub mod jdk;
 mod maven;
+mod pattern;
 mod plain;
 
 /// What the user said about the project; it goes before whatever is found. Relative paths are below the root.
@@ -158,6 +159,9 @@ struct Description {
     tests: Vec<PathBuf>,
     resources: Vec<PathBuf>,
     class_path: Vec<PathBuf>,
+    /// Patterns of main and of test sources that are not compiled.
+    excludes: Vec<String>,
+    test_excludes: Vec<String>,
     level: Option<u32>,
     encoding: Option<String>,
 }
@@ -237,6 +241,8 @@ fn finish(
     }
     Ok(Project {
         level: description.level.unwrap_or(jdk.feature),
+        excluded: [excluded(&sources, &description.excludes), excluded(&tests, &description.test_excludes)]
+            .concat(),
         resources: present(&description.resources),
         class_path: present(&description.class_path),
         root,
@@ -246,6 +252,19 @@ fn finish(
         encoding,
         jdk,
     })
+}
+
+/// The sources below `roots` that one of the patterns matches.
+fn excluded(roots: &[PathBuf], patterns: &[String]) -> Vec<PathBuf> {
+    if patterns.is_empty() {
+        return Vec::new();
+    }
+    let matches = |root: &Path, file: &Path| {
+        let below = file.strip_prefix(root).unwrap_or(file);
+        patterns.iter().any(|pattern| pattern::matches(pattern, below))
+    };
+    let of_root = |root| plain::java_files(root).filter(move |file| matches(root, file));
+    roots.iter().flat_map(|root| of_root(root)).collect()
 }
 
 /// The paths that exist, canonical, each once, in order.

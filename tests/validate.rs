@@ -301,6 +301,51 @@ fn patches_that_do_not_come_back_fail() {
     assert_eq!(jvms_with(bench.dir.path()), Vec::<String>::new(), "nothing is left running");
 }
 
+#[test]
+fn without_bubblewrap_the_limits_hold() {
+    let Some(bench) = Bench::junit_4() else { return };
+    let settings = ValidateSettings { sandbox: Sandbox::Limits, ..bench.settings() };
+    let mut validator = Validator::new(&bench.project, settings, Interrupt::default());
+    validator.baseline(&["demo.CalcTest#adds".parse().unwrap()]).unwrap();
+    assert_eq!(check(&mut validator, BUGGY, FIXED).outcome, Outcome::Plausible);
+    let sleeper = "try { new ProcessBuilder(\"sleep\", \"600\").start(); Thread.sleep(600000); } \
+        catch (Exception e) { } return a + b;";
+    let sleeps = check(&mut validator, BUGGY, sleeper);
+    assert_eq!(sleeps.stages.last().unwrap().end, StageEnd::Deadline);
+    let left = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let work = bench.dir.path().join("scratch/work/tree");
+        std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&work))
+    });
+    assert_eq!(left.count(), 0, "nothing is left running there");
+}
+
+#[test]
+fn a_plain_tree_with_tests_beside_the_sources_its_own_jars_and_resources_is_judged() {
+    let Some(parts) = parts() else { return };
+    let test = TEST_4.replace(
+        "addsNothing() { assertEquals(2, new Calc().add(2, 0)); }",
+        "reads() throws Exception { assertEquals('x', CalcTest.class.getResourceAsStream(\"x.txt\").read()); \
+         assertEquals('x', new java.io.FileInputStream(\"src/demo/x.txt\").read()); }",
+    );
+    let jars: Vec<Vec<u8>> = parts.junit.iter().map(|jar| std::fs::read(jar).unwrap()).collect();
+    let Some(bench) = Bench::new(&[
+        ("src/demo/Calc.java", CALC.as_bytes()),
+        ("src/demo/CalcTest.java", test.as_bytes()),
+        ("src/demo/x.txt", b"x"),
+        ("lib/hamcrest.jar", &jars[0]),
+        ("lib/junit.jar", &jars[1]),
+    ]) else {
+        return;
+    };
+    let root = &bench.project.root;
+    assert_eq!(bench.project.class_path, [root.join("lib/hamcrest.jar"), root.join("lib/junit.jar")]);
+    assert_eq!((&bench.project.sources, bench.project.tests.len()), (&vec![root.join("src")], 0));
+    let mut validator = bench.ready("demo.CalcTest#adds");
+    let text = CALC.replace(BUGGY, FIXED).into_bytes();
+    let verdict = validator.validate(&Candidate { file: "src/demo/Calc.java".into(), text }).unwrap();
+    assert_eq!((verdict.outcome, verdict.stages[2].tests_run), (Outcome::Plausible, 2), "{verdict:?}");
+}
+
 /// Command lines of running processes that name `dir`.
 fn jvms_with(dir: &Path) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

@@ -117,6 +117,8 @@ fn read_effective_pom(text: &str, pom: &Path) -> Result<Description, BuildError>
         tests: [directories("testSourceDirectory"), added("add-test-source", "sources")].concat(),
         resources,
         class_path: Vec::new(),
+        excludes: settings.list("excludes", "default-compile"),
+        test_excludes: settings.list("testExcludes", "default-testCompile"),
         level: Some(level.map_or(Ok(DEFAULT_LEVEL), parse_level)?),
         encoding: settings.encoding().map(str::to_owned),
     })
@@ -128,16 +130,23 @@ struct CompilerSettings<'a, 'i> {
     plugin: Option<Node<'a, 'i>>,
 }
 
-impl<'a> CompilerSettings<'a, '_> {
+impl<'a, 'i> CompilerSettings<'a, 'i> {
     fn get(&self, name: &str) -> Option<&'a str> {
+        let configured = self.configured(name, "default-compile");
+        text_of(configured).or_else(|| self.property(&format!("maven.compiler.{name}")))
+    }
+
+    fn list(&self, name: &str, execution: &str) -> Vec<String> {
+        let items = self.configured(name, execution).into_iter().flat_map(|list| list.children());
+        items.filter_map(|item| text_of(Some(item).filter(Node::is_element))).map(str::to_owned).collect()
+    }
+
+    /// An element of the configuration of one execution, or else of the plugin's own.
+    fn configured(&self, name: &str, execution: &str) -> Option<Node<'a, 'i>> {
         let plugin = self.plugin?;
-        let of_execution = children(path(plugin, &["executions"]), "execution")
-            .find(|execution| text_of(path(*execution, &["id"])) == Some("default-compile"));
-        let configured = [of_execution, Some(plugin)]
-            .into_iter()
-            .flatten()
-            .find_map(|node| text_of(path(node, &["configuration", name])));
-        configured.or_else(|| self.property(&format!("maven.compiler.{name}")))
+        let own = children(path(plugin, &["executions"]), "execution")
+            .find(|node| text_of(path(*node, &["id"])) == Some(execution));
+        [own, Some(plugin)].into_iter().flatten().find_map(|node| path(node, &["configuration", name]))
     }
 
     fn encoding(&self) -> Option<&'a str> {
@@ -218,6 +227,16 @@ mod tests {
              <project.build.sourceEncoding>ISO-8859-1</project.build.sourceEncoding></properties>";
         let found = check(&(properties.to_owned() + &compiler("")));
         assert_eq!((found.level, found.encoding.as_deref()), (Some(7), Some("ISO-8859-1")));
+    }
+
+    #[test]
+    fn patterns_of_sources_that_are_not_compiled_are_read() {
+        let found = check(&compiler(
+            "<configuration><testExcludes><testExclude>**/*Benchmark*</testExclude></testExcludes>\
+             </configuration><executions><execution><id>default-compile</id><configuration>\
+             <excludes><exclude>a/</exclude></excludes></configuration></execution></executions>",
+        ));
+        assert_eq!((found.excludes, found.test_excludes), (vec!["a/".into()], vec!["**/*Benchmark*".into()]));
     }
 
     #[test]

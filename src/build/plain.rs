@@ -107,7 +107,7 @@ fn declared_package(source: &[u8]) -> Option<String> {
 }
 
 /// The Java sources below `dir`, sorted. Hidden directories, products and links are passed over.
-fn java_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
+pub(super) fn java_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
     WalkDir::new(dir)
         .sort_by_file_name()
         .into_iter()

@@ -13,6 +13,8 @@ use crate::process::{self, Interrupt, ProcessError, Spec};
 const TRIAL_DEADLINE: Duration = Duration::from_secs(20);
 /// Where every user may write; replaced by an empty directory.
 const SHARED_TEMP: &str = "/tmp";
+/// What the sandbox replaces by its own, so that nothing below is there any more.
+const REPLACED: [&str; 2] = [SHARED_TEMP, "/dev"];
 
 /// How untrusted children are kept in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,9 +80,10 @@ impl Sandbox {
     }
 }
 
-/// What the empty `/tmp` would hide and the child needs.
+/// What the child needs of that which is replaced.
 fn binds(confinement: Confinement) -> Vec<PathBuf> {
-    let hidden = confinement.readable.iter().filter(|path| path.starts_with(SHARED_TEMP));
+    let is_hidden = |path: &&PathBuf| REPLACED.iter().any(|dir| path.starts_with(dir));
+    let hidden = confinement.readable.iter().filter(is_hidden);
     hidden.cloned().collect()
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Tree {
     pub(super) sources: Vec<PathBuf>,
     pub(super) tests: Vec<PathBuf>,
     pub(super) resources: Vec<PathBuf>,
+    excluded: Vec<PathBuf>,
 }
 
 impl Tree {
@@ -37,17 +38,23 @@ impl Tree {
             sources: moved(&project.sources),
             tests: moved(&project.tests),
             resources: moved(&project.resources),
+            excluded: moved(&project.excluded),
         }
     }
 
     /// The main sources, sorted; test roots inside a source root are left out.
     pub(super) fn main_files(&self) -> Vec<PathBuf> {
-        java_files(&self.sources, &self.tests)
+        self.compiled(java_files(&self.sources, &self.tests))
     }
 
     /// The test sources, sorted.
     pub(super) fn test_files(&self) -> Vec<PathBuf> {
-        java_files(&self.tests, &[])
+        self.compiled(java_files(&self.tests, &[]))
+    }
+
+    fn compiled(&self, mut files: Vec<PathBuf>) -> Vec<PathBuf> {
+        files.retain(|file| !self.excluded.contains(file));
+        files
     }
 }
 
@@ -133,13 +140,29 @@ pub(super) fn fresh_dir(path: &Path) -> Result<(), ValidateError> {
     fs::create_dir_all(path).map_err(ValidateError::io("create", path))
 }
 
-/// Removes a directory and all below; one that is not there is fine.
+/// Removes a directory and all below; one that is not there is fine, and so is what patched code has locked.
 pub(super) fn remove(path: &Path) -> Result<(), ValidateError> {
-    match fs::remove_dir_all(path) {
+    let mut removed = fs::remove_dir_all(path);
+    if removed.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+        unlock(path);
+        removed = fs::remove_dir_all(path);
+    }
+    match removed {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(ValidateError::Io { action: "remove", path: path.to_owned(), source: error })
         }
         _ => Ok(()),
+    }
+}
+
+/// Lets us into directories again. What does not work here shows when they are removed.
+fn unlock(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let _shows_later = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            unlock(&entry.path());
+        }
     }
 }
 
@@ -183,6 +206,19 @@ mod tests {
         fs::set_permissions(&from, fs::Permissions::from_mode(0o444)).unwrap();
         copy_tree(&dir.path().join("from"), &dir.path().join("to"), &|_| false).unwrap();
         assert_eq!(dir.path().join("to/f").metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    }
+
+    #[test]
+    fn locked_directories_are_removed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("top");
+        write(&top.join("locked/f"), b"x").unwrap();
+        for path in [top.join("locked"), top.clone()] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
+        }
+        fresh_dir(&top).unwrap();
+        assert_eq!(fs::read_dir(&top).unwrap().count(), 0);
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl Validator {
     pub(super) fn compile_baseline(&mut self, classes: &Classes) -> Result<(), ValidateError> {
         let tree = Tree::at(&self.baseline_tree(), &self.project);
         let limit = self.settings.limits.baseline_full;
+        self.platform = Platform::OfLevel;
         let compiled = self.compiler().program(&tree, classes, limit)?;
         if compiled.success() {
             return Ok(());
