@@ -38,8 +38,11 @@ fn parts() -> Option<Parts> {
     let mut jdks = jdk::find_jdks(&places, &Interrupt::default());
     jdks.retain(|jdk| jdk.feature >= 17);
     let jars = std::fs::read_dir(cache.join("junit")).into_iter().flatten().flatten();
-    let mut junit: Vec<PathBuf> = jars.map(|entry| entry.path()).collect();
-    junit.sort();
+    let mut jars: Vec<PathBuf> = jars.map(|entry| entry.path()).collect();
+    jars.sort();
+    let newest = |name: &str| jars.iter().rfind(|jar| jar.to_string_lossy().contains(name)).cloned();
+    let junit: Vec<PathBuf> =
+        ["hamcrest-core-", "/junit-4", "console-standalone-"].into_iter().filter_map(newest).collect();
     let runner = cache.join("lib/repair-runner.jar");
     let missing = [
         (jdks.is_empty(), "a JDK 17 or newer"),

@@ -89,10 +89,7 @@ fn failing_trigger(trigger: &TestId, run: &TestRun) -> Result<Vec<TestFailure>, 
         return Ok(failures);
     }
     if !run.done {
-        return Err(ValidateError::BaselineCut {
-            test: run.running.clone(),
-            end: super::describe_end(run.end),
-        });
+        return Err(cut(run));
     }
     let test = trigger.clone();
     let worst = own().chain(whole_class()).map(|record| record.status).max();
@@ -101,6 +98,12 @@ fn failing_trigger(trigger: &TestId, run: &TestRun) -> Result<Vec<TestFailure>, 
         Some(TestStatus::Skipped) => ValidateError::TriggerSkipped { test },
         Some(_) => ValidateError::TriggerPasses { test },
     })
+}
+
+/// The unpatched program's tests came to no end, and no trigger test explains it.
+pub(super) fn cut(run: &TestRun) -> ValidateError {
+    let (test, tail) = (run.running.clone(), run.tail.clone());
+    ValidateError::BaselineCut { test, end: super::describe_end(run.end), tail }
 }
 
 fn failure(record: &TestRecord) -> TestFailure {

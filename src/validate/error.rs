@@ -49,12 +49,14 @@ pub enum ValidateError {
         tests: PathBuf,
     },
     /// The JVM did not live to the end of the unpatched program's tests.
-    #[error("the unpatched program's tests did not run to their end: the JVM {end} {}", during(.test.as_ref()))]
+    #[error("the unpatched program's tests did not run to their end: the JVM {end} {}:\n{tail}", during(.test.as_ref()))]
     BaselineCut {
         /// The test that was running, if any.
         test: Option<TestId>,
         /// How it ended, for people.
         end: String,
+        /// The last that was printed.
+        tail: String,
     },
     /// The test runner itself did not work.
     #[error("the test runner failed: `{command}`:\n{tail}")]
@@ -121,5 +123,5 @@ fn suggestion(near: &[String]) -> String {
 }
 
 fn during(test: Option<&TestId>) -> String {
-    test.map_or_else(|| "between tests".to_owned(), |test| format!("during `{test}`"))
+    test.map_or_else(|| "outside any test".to_owned(), |test| format!("during `{test}`"))
 }

@@ -15,7 +15,7 @@ use super::error::ValidateError;
 use super::scratch::{self, Tree};
 use super::suite::{Selection, Suite, TestRun};
 use super::verdict::{Outcome, Stage, StageEnd, StageRecord};
-use super::{Candidate, Ready, Validator, describe_end, millis_since};
+use super::{Candidate, Ready, Validator, millis_since};
 use crate::build::javac::Platform;
 use crate::java::test_id::TestId;
 
@@ -119,9 +119,7 @@ impl Validator {
             let may_go = |class: &String| run.end != StageEnd::Deadline || is_trigger(class);
             match culprit.filter(may_go) {
                 Some(class) if excluded.len() < MAX_EXCLUDED => excluded.push(class),
-                _ => {
-                    return Err(ValidateError::BaselineCut { test: run.running, end: describe_end(run.end) });
-                }
+                _ => return Err(baseline::cut(&run)),
             }
         }
     }
