@@ -3,172 +3,20 @@
 //! Needs a JDK 17 or newer, the JUnit jars and `repair-runner.jar` in the cache that `scripts/setup.sh` fills; without
 //! them each test says that it was skipped.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use repair::build::{self, BuildError, Overrides, Tools, jdk};
-use repair::java::project::{BuildTool, Jdk, Project};
+use repair::build;
+use repair::java::project::BuildTool;
 use repair::java::test_id::TestId;
-use repair::process::{self, Interrupt};
+use repair::process::Interrupt;
 use repair::validate::sandbox::Sandbox;
 use repair::validate::verdict::{Outcome, Stage, StageEnd, Verdict};
 use repair::validate::{Candidate, ValidateError, ValidateSettings, Validator};
-use tempfile::TempDir;
 
-/// What the machine must have.
-struct Parts {
-    jdk: Jdk,
-    junit: Vec<PathBuf>,
-    runner: PathBuf,
-    bwrap: Option<PathBuf>,
-    mvn: Option<PathBuf>,
-}
+#[path = "validate/bench.rs"]
+mod bench;
 
-#[expect(clippy::disallowed_methods, reason = "a test has no configuration to ask for the cache")]
-fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).map(PathBuf::from)
-}
-
-fn parts() -> Option<Parts> {
-    let cache = variable("REPAIR_HOME")
-        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("repair")))
-        .or_else(|| Some(variable("HOME")?.join(".cache/repair")))?;
-    let places = variable("JAVA_HOME").into_iter().chain([PathBuf::from("/usr/lib/jvm")]).collect::<Vec<_>>();
-    let mut jdks = jdk::find_jdks(&places, &Interrupt::default());
-    jdks.retain(|jdk| jdk.feature >= 17);
-    let jars = std::fs::read_dir(cache.join("junit")).into_iter().flatten().flatten();
-    let mut jars: Vec<PathBuf> = jars.map(|entry| entry.path()).collect();
-    jars.sort();
-    let newest = |name: &str| jars.iter().rfind(|jar| jar.to_string_lossy().contains(name)).cloned();
-    let junit: Vec<PathBuf> =
-        ["hamcrest-core-", "/junit-4", "console-standalone-"].into_iter().filter_map(newest).collect();
-    let runner = cache.join("lib/repair-runner.jar");
-    let missing = [
-        (jdks.is_empty(), "a JDK 17 or newer"),
-        (junit.len() < 3, "the JUnit jars"),
-        (!runner.is_file(), "repair-runner.jar"),
-    ];
-    if let Some((_, what)) = missing.iter().find(|(is_missing, _)| *is_missing) {
-        eprintln!("skipped: no {what} found; run scripts/setup.sh");
-        return None;
-    }
-    let find = |name| process::find_in(name, ["/usr/bin", "/usr/local/bin"].map(Path::new));
-    Some(Parts { jdk: jdks.pop()?, junit, runner, bwrap: find("bwrap"), mvn: find("mvn") })
-}
-
-const CALC: &str = "package demo;\n\
-    public class Calc {\n\
-    \x20   public static final int STEP = 1;\n\
-    \x20   public int add(int a, int b) {\n\
-    \x20       return a - b;\n\
-    \x20   }\n\
-    \x20   public int next(int a) {\n\
-    \x20       return a + STEP;\n\
-    \x20   }\n\
-    }\n";
-const USER: &str = "package demo;\n\
-    public class User {\n\
-    \x20   public static int step() { return Calc.STEP; }\n\
-    \x20   public static int after(int a) { return new Calc().next(a); }\n\
-    }\n";
-const TEST_4: &str = "package demo;\n\
-    import static org.junit.Assert.assertEquals;\n\
-    import org.junit.Test;\n\
-    public class CalcTest {\n\
-    \x20   @Test public void adds() { assertEquals(5, new Calc().add(2, 3)); }\n\
-    \x20   @Test public void addsNothing() { assertEquals(2, new Calc().add(2, 0)); }\n\
-    }\n";
-const OTHER_TEST_4: &str = "package demo;\n\
-    import static org.junit.Assert.*;\n\
-    import org.junit.*;\n\
-    public class UserTest {\n\
-    \x20   @Test public void goesOn() { assertEquals(4, User.after(3)); }\n\
-    \x20   @Test public void failsAnyway() { fail(\"always\"); }\n\
-    \x20   @Ignore @Test public void isDisabled() { }\n\
-    }\n";
-const TEST_5: &str = "package demo;\n\
-    import static org.junit.jupiter.api.Assertions.*;\n\
-    import org.junit.jupiter.api.*;\n\
-    import org.junit.jupiter.params.ParameterizedTest;\n\
-    import org.junit.jupiter.params.provider.CsvSource;\n\
-    class CalcTest {\n\
-    \x20   @ParameterizedTest @CsvSource({\"2,3,5\", \"2,0,2\"})\n\
-    \x20   void adds(int a, int b, int sum) { assertEquals(sum, new Calc().add(a, b)); }\n\
-    \x20   @Nested class Next { @Test void goesOn() { assertEquals(4, User.after(3)); } }\n\
-    }\n";
-
-/// The tiny project, found by looking, with its validator.
-struct Bench {
-    dir: TempDir,
-    project: Project,
-    parts: Parts,
-}
-
-impl Bench {
-    fn new(files: &[(&str, &[u8])]) -> Option<Bench> {
-        Self::with(files, &Overrides::default())
-    }
-
-    fn with(files: &[(&str, &[u8])], overrides: &Overrides) -> Option<Bench> {
-        let (parts, dir) = (parts()?, tempfile::tempdir().unwrap());
-        for (path, text) in files {
-            let path = dir.path().join("tree").join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let project = inspect(&dir, &parts, overrides).unwrap();
-        Some(Bench { dir, project, parts })
-    }
-
-    fn junit_4() -> Option<Bench> {
-        Self::new(&[
-            ("src/main/java/demo/Calc.java", CALC.as_bytes()),
-            ("src/main/java/demo/User.java", USER.as_bytes()),
-            ("src/test/java/demo/CalcTest.java", TEST_4.as_bytes()),
-            ("src/test/java/demo/UserTest.java", OTHER_TEST_4.as_bytes()),
-        ])
-    }
-
-    fn settings(&self) -> ValidateSettings {
-        let (sandbox, _reason) = Sandbox::detect(self.parts.bwrap.as_deref(), &Interrupt::default()).unwrap();
-        let (runner, junit) = (self.parts.runner.clone(), self.parts.junit.clone());
-        let mut settings = ValidateSettings::new(self.dir.path().join("scratch"), runner, junit, sandbox);
-        settings.limits.minimum = Duration::from_secs(8);
-        settings.limits.factor = 2;
-        settings.limits.baseline_trigger = Duration::from_secs(8);
-        settings.limits.heap_mib = 256;
-        settings
-    }
-
-    fn validator(&self) -> Validator {
-        Validator::new(&self.project, self.settings(), Interrupt::default())
-    }
-
-    /// A validator whose baseline with the trigger is there.
-    fn ready(&self, trigger: &str) -> Validator {
-        let mut validator = self.validator();
-        validator.baseline(&[trigger.parse().unwrap()]).unwrap();
-        validator
-    }
-
-    fn refusal(&self, trigger: &str) -> ValidateError {
-        self.validator().baseline(&[trigger.parse().unwrap()]).unwrap_err()
-    }
-
-    fn tree(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let entries = walkdir::WalkDir::new(self.dir.path().join("tree")).into_iter().map(Result::unwrap);
-        let content = |path: &Path| if path.is_file() { std::fs::read(path).unwrap() } else { Vec::new() };
-        entries.map(|entry| (entry.path().to_owned(), content(entry.path()))).collect()
-    }
-}
-
-fn inspect(dir: &TempDir, parts: &Parts, overrides: &Overrides) -> Result<Project, BuildError> {
-    let maven = dir.path().join("maven");
-    std::fs::create_dir_all(&maven).unwrap();
-    let tools = Tools { jdks: vec![parts.jdk.clone()], mvn: parts.mvn.clone(), junit: parts.junit.clone() };
-    build::inspect(&dir.path().join("tree"), overrides, &tools, &maven, &Interrupt::default())
-}
+use bench::{Bench, CALC, OTHER_TEST_4, TEST_4, TEST_5, USER, inspect, parts};
 
 /// Validates `CALC` with one text replaced.
 fn check(validator: &mut Validator, from: &str, to: &str) -> Verdict {
@@ -198,7 +46,7 @@ fn a_baseline_names_what_fails_and_how() {
     let known: Vec<String> = baseline.known_failures.iter().map(|failure| failure.test.to_string()).collect();
     assert_eq!(known, ["demo.UserTest#failsAnyway"]);
     assert_eq!((baseline.trigger_records.len(), baseline.suite_records.len()), (2, 5));
-    assert!(baseline.limits.full >= 8_000);
+    assert!(baseline.limits.full >= 10_000);
     assert_eq!(bench.tree(), before, "the user's tree is as it was");
 }
 
@@ -242,6 +90,11 @@ fn patches_of_a_junit_4_project_are_told_apart() {
 fn what_other_classes_see_is_compiled_with_them() {
     let Some(bench) = Bench::junit_4() else { return };
     let mut validator = bench.ready("demo.CalcTest#adds");
+    let whole_program = bench.dir.path().join("scratch/candidate/main");
+    let body = check(&mut validator, BUGGY, "return new Object() { int f() { return a * b; } }.f();");
+    assert_eq!(body.outcome, Outcome::Failed { stage: Stage::Trigger });
+    assert!(!whole_program.exists(), "nobody sees a body, so the file is compiled alone");
+
     let signature = check(&mut validator, "public int next(int a)", "int last(int a)");
     assert_eq!(signature.outcome, Outcome::Uncompilable);
     assert!(signature.stages[0].output_tail.contains("User.java:4: error: "), "{signature:?}");
@@ -335,7 +188,7 @@ fn a_plain_tree_with_tests_beside_the_sources_its_own_jars_and_resources_is_judg
         ("src/demo/Calc.java", CALC.as_bytes()),
         ("src/demo/CalcTest.java", test.as_bytes()),
         ("src/demo/x.txt", b"x"),
-        ("lib/hamcrest.jar", &jars[0]),
+        ("lib/hamcrest.jar", &jars[2]),
         ("lib/junit.jar", &jars[1]),
     ]) else {
         return;
@@ -344,8 +197,9 @@ fn a_plain_tree_with_tests_beside_the_sources_its_own_jars_and_resources_is_judg
     assert_eq!(bench.project.class_path, [root.join("lib/hamcrest.jar"), root.join("lib/junit.jar")]);
     assert_eq!((&bench.project.sources, bench.project.tests.len()), (&vec![root.join("src")], 0));
     let mut validator = bench.ready("demo.CalcTest#adds");
-    let text = CALC.replace(BUGGY, FIXED).into_bytes();
-    let verdict = validator.validate(&Candidate { file: "src/demo/Calc.java".into(), text }).unwrap();
+    let fixed = CALC.replace(BUGGY, FIXED).into_bytes();
+    let candidate = Candidate { file: "src/demo/Calc.java".into(), text: fixed };
+    let verdict = validator.validate(&candidate).unwrap();
     assert_eq!((verdict.outcome, verdict.stages[2].tests_run), (Outcome::Plausible, 2), "{verdict:?}");
 }
 
@@ -547,13 +401,13 @@ fn maven_that_fails_is_quoted_and_maven_that_is_absent_is_named() {
     std::fs::write(dir.path().join("tree/pom.xml"), "<project><modelVersion>4.0.0</modelVersion></project>")
         .unwrap();
     if parts.mvn.is_some() {
-        let error = inspect(&dir, &parts, &Overrides::default()).unwrap_err().to_string();
+        let error = inspect(&dir, &parts).unwrap_err().to_string();
         assert!(
             error.contains("exited with status 1") && error.contains("'artifactId' is missing"),
             "{error}"
         );
     }
     parts.mvn = None;
-    let error = inspect(&dir, &parts, &Overrides::default()).unwrap_err();
+    let error = inspect(&dir, &parts).unwrap_err();
     assert!(error.to_string().ends_with("install it or use `--build plain --classpath JARS`"), "{error}");
 }

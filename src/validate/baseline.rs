@@ -73,15 +73,11 @@ pub(super) fn failing_triggers(
 }
 
 fn failing_trigger(trigger: &TestId, run: &TestRun) -> Result<Vec<TestFailure>, ValidateError> {
-    let own = || run.records.values().filter(|record| trigger.covers(&record.test));
     // A class whose set-up failed stands for all of its tests.
-    let whole_class = || run.records.values().filter(|record| record.test.covers(trigger));
-    let mut failures: Vec<TestFailure> = own()
-        .chain(whole_class())
-        .filter(|record| record.status == TestStatus::Failed)
-        .map(failure)
-        .collect();
-    failures.dedup();
+    let counts = |test: &TestId| trigger.covers(test) || test.method.is_none() && test.covers(trigger);
+    let own = || run.records.values().filter(|record| counts(&record.test));
+    let failed = own().filter(|record| record.status == TestStatus::Failed);
+    let mut failures: Vec<TestFailure> = failed.map(failure).collect();
     if let Some(running) = run.running.as_ref().filter(|running| trigger.covers(running)) {
         failures.push(cut_short(running, run.end));
     }
@@ -92,7 +88,7 @@ fn failing_trigger(trigger: &TestId, run: &TestRun) -> Result<Vec<TestFailure>, 
         return Err(cut(run));
     }
     let test = trigger.clone();
-    let worst = own().chain(whole_class()).map(|record| record.status).max();
+    let worst = own().map(|record| record.status).max();
     Err(match worst {
         None => ValidateError::NoSuchMethod { near: near_methods(trigger, run), test },
         Some(TestStatus::Skipped) => ValidateError::TriggerSkipped { test },

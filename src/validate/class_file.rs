@@ -8,7 +8,10 @@ use std::path::Path;
 
 use super::error::ValidateError;
 
+// Access flags (JVMS 4.5, 4.6).
 const PRIVATE: u16 = 0x0002;
+const BRIDGE: u16 = 0x0040;
+const SYNTHETIC: u16 = 0x1000;
 
 /// Whether all classes in `new` look from outside like those of the same name in `old`, and none that others may use
 /// is gone. What cannot be read counts as changed.
@@ -20,7 +23,7 @@ pub(super) fn same_interface(new: &Path, old: &Path) -> Result<bool, ValidateErr
         }
         let below = entry.path().strip_prefix(new).expect("an entry lies below the walk's root");
         let former = old.join(below);
-        if !former.is_file() {
+        if is_unnamed(&below.to_string_lossy()) || !former.is_file() {
             continue;
         }
         let read = |path: &Path| std::fs::read(path).map_err(ValidateError::io("read", path));
@@ -41,11 +44,18 @@ fn lost_a_nested_class(top: &Path, new: &Path, old: &Path) -> bool {
     let dir = top.parent().unwrap_or(Path::new(""));
     let siblings = std::fs::read_dir(old.join(dir)).into_iter().flatten().flatten();
     let names = siblings.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut nested = names.filter(|name| {
-        let rest = name.strip_prefix(&prefix);
-        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
-    });
+    let mut nested = names.filter(|name| name.starts_with(&prefix) && !is_unnamed(name));
     nested.any(|name| !new.join(dir).join(name).is_file())
+}
+
+/// Whether a class is local or anonymous, or nested in one: out of the reach of other files.
+fn is_unnamed(class: &str) -> bool {
+    class.split('$').skip(1).any(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether classes of other files can use a member. Accessors that the compiler makes serve its own file only.
+fn is_seen(access: u16) -> bool {
+    access & PRIVATE == 0 && (access & SYNTHETIC == 0 || access & BRIDGE != 0)
 }
 
 /// A constant of the pool, as far as it is of interest.
@@ -157,14 +167,14 @@ impl<'a> Reader<'a> {
         Some(pool)
     }
 
-    /// Fields or methods (JVMS 4.5, 4.6) that are not private.
+    /// Fields or methods (JVMS 4.5, 4.6) that others can use.
     fn members(&mut self, pool: &[Constant], is_method: bool) -> Option<Vec<Member>> {
         let mut members = Vec::new();
         for _ in 0..self.u16()? {
             let access = self.u16()?;
             let (name, descriptor) = (resolve(pool, self.u16()?)?, resolve(pool, self.u16()?)?);
             let value = self.constant_value(pool)?;
-            if access & PRIVATE == 0 {
+            if is_seen(access) {
                 members.push(Member { is_method, access, name, descriptor, value });
             }
         }
