@@ -2,3 +2,4 @@
 
 pub mod lexer;
 pub mod project;
+pub mod test_id;

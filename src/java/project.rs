@@ -32,6 +32,8 @@ pub struct Project {
     pub sources: Vec<PathBuf>,
     /// Roots of the test sources.
     pub tests: Vec<PathBuf>,
+    /// Sources below `sources` or `tests` that the build tool does not compile.
+    pub excluded: Vec<PathBuf>,
     /// Directories whose files are on the class path as they are (`src/main/resources`, `src/test/resources`).
     pub resources: Vec<PathBuf>,
     /// Jars and class directories that main and test sources are compiled against, in order.
