@@ -3,9 +3,11 @@ package repair.jdtls;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import repair.jdtls.Lexemes.Lexeme;
 
 /**
@@ -15,6 +17,8 @@ import repair.jdtls.Lexemes.Lexeme;
 final class HoleText {
     private static final Set<String> CONTROL =
         Set.of("if", "while", "for", "switch", "catch", "synchronized", "try");
+    /** Keywords whose parentheses declare names for the block that follows, and for nothing else. */
+    private static final Set<String> BLOCK_HEADERS = Set.of("for", "try", "catch");
     /** Keywords after which a word is used, not declared. */
     private static final Set<String> NOT_A_TYPE = Set.of(
         "return", "new", "throw", "else", "case", "instanceof", "assert", "yield", "do", "break", "continue", "goto",
@@ -149,31 +153,36 @@ final class HoleText {
 
     /**
      * Names that the text declares in blocks that are still open at the caret. The completion engine knows them, too,
-     * unless it had to mend the text; then they must not be lost. Names of a finished statement's own scope (a loop's
-     * variable) stay until the surrounding block ends.
+     * unless it had to mend the text; then they must not be lost. What a pattern or a loop without braces declares stays
+     * until the surrounding block ends.
      */
     Set<String> declaredNames() {
-        Deque<Set<String>> blocks = new ArrayDeque<>();
-        blocks.push(new HashSet<>());
+        // For each open block the names with the index of their declaration.
+        Deque<Map<String, Integer>> blocks = new ArrayDeque<>();
+        Deque<Integer> braces = new ArrayDeque<>();
+        blocks.push(new HashMap<>());
         for (int i = 0; i < code.size() - 1; i++) {
             switch (at(i)) {
-                case "{" -> blocks.push(new HashSet<>());
+                case "{" -> {
+                    blocks.push(new HashMap<>());
+                    braces.push(i);
+                }
                 case "}" -> {
-                    if (blocks.size() > 1) {
+                    if (!braces.isEmpty()) {
                         blocks.pop();
+                        int header = header(braces.pop());
+                        blocks.peek().values().removeIf(declared -> header >= 0 && declared > header);
                     }
                 }
                 case "->" -> lambdaParameters(i, blocks.peek());
                 default -> {
                     if (code.get(i).isWord() && looksDeclared(i)) {
-                        blocks.peek().add(at(i));
+                        blocks.peek().put(at(i), i);
                     }
                 }
             }
         }
-        Set<String> names = new HashSet<>();
-        blocks.forEach(names::addAll);
-        return names;
+        return blocks.stream().flatMap(names -> names.keySet().stream()).collect(Collectors.toSet());
     }
 
     /** Text that closes what the hole left open and keeps the suffix from sticking to the hole's last word. */
@@ -273,11 +282,17 @@ final class HoleText {
         return afterWord || before.equals("]") || before.startsWith(">") || before.equals("...") || at(i + 1).equals("=");
     }
 
-    private void lambdaParameters(int arrow, Set<String> into) {
+    /** Start of the header whose names end with the block that opens at {@code brace}; -1 if it has none. */
+    private int header(int brace) {
+        int parenthesis = at(brace - 1).equals(")") ? opening(brace - 1) : -1;
+        return BLOCK_HEADERS.contains(at(parenthesis - 1)) ? parenthesis : -1;
+    }
+
+    private void lambdaParameters(int arrow, Map<String, Integer> into) {
         int from = at(arrow - 1).equals(")") ? opening(arrow - 1) : arrow - 1;
         for (int i = Math.max(from, 0); i < arrow; i++) {
             if (code.get(i).isWord()) {
-                into.add(at(i));
+                into.put(at(i), i);
             }
         }
     }

@@ -142,9 +142,10 @@ final class Projects {
         if (!type.validateInstallLocation(new File(home)).isOK()) {
             return null;
         }
-        VMStandin standin = new VMStandin(type, home);
+        // The name becomes a segment of a container path, so it may not be a path itself.
+        VMStandin standin = new VMStandin(type, NAME);
         standin.setInstallLocation(new File(home));
-        standin.setName(home);
+        standin.setName(NAME);
         return standin.convertToRealVM();
     }
 
