@@ -60,9 +60,8 @@ pub(super) fn launch(
 ) -> Result<(Conversation, ChildStdin, ChildStdout), EngineError> {
     let configuration = prepare_configuration(settings)?;
     let state = &settings.state_dir;
-    let (home, data) = (state.join("home"), state.join("data"));
+    let home = state.join("home");
     create_dir(&home)?;
-    clear(&data)?;
     let spec = Spec::new(&settings.java, state, settings.start_deadline)
         .inherit(&["PATH"])
         // Paths with other letters than ASCII need a UTF-8 locale.
@@ -87,7 +86,7 @@ pub(super) fn launch(
         .arg("-configuration")
         .arg(configuration)
         .arg("-data")
-        .arg(data);
+        .arg(state.join("data"));
     Ok(Conversation::start(&spec)?)
 }
 
@@ -161,16 +160,6 @@ fn prepare_configuration(settings: &ServerSettings) -> Result<PathBuf, EngineErr
     std::fs::write(&own, without_unused(&text))
         .map_err(|source| EngineError::State { path: own.clone(), source })?;
     Ok(dir)
-}
-
-/// A workspace that a killed server left behind is not used again: its JRE did not resolve in the next one.
-fn clear(data: &Path) -> Result<(), EngineError> {
-    match std::fs::remove_dir_all(data) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(EngineError::State { path: data.to_owned(), source })
-        }
-        _gone => Ok(()),
-    }
 }
 
 fn create_dir(dir: &Path) -> Result<(), EngineError> {

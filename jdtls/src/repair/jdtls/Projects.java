@@ -2,6 +2,7 @@ package repair.jdtls;
 
 import java.io.File;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Hashtable;
 import java.util.List;
@@ -21,18 +22,19 @@ import org.eclipse.core.runtime.IPath;
 import org.eclipse.core.runtime.NullProgressMonitor;
 import org.eclipse.core.runtime.Path;
 import org.eclipse.core.runtime.Platform;
+import org.eclipse.jdt.core.IClasspathAttribute;
 import org.eclipse.jdt.core.IClasspathEntry;
 import org.eclipse.jdt.core.IJavaProject;
 import org.eclipse.jdt.core.JavaCore;
 import org.eclipse.jdt.core.JavaModelException;
-import org.eclipse.jdt.launching.IVMInstall;
 import org.eclipse.jdt.launching.IVMInstallType;
 import org.eclipse.jdt.launching.JavaRuntime;
+import org.eclipse.jdt.launching.LibraryLocation;
 import org.eclipse.jdt.launching.VMStandin;
 
 /**
  * Makes the one Java project of a workspace out of folders that are linked to, so that nothing is ever written to the
- * user's tree: sources and tests by links, jars as library entries, the project's JDK as the JRE container.
+ * user's tree: sources and tests by links, jars and the JDK's class libraries by library entries.
  */
 final class Projects {
     private static final String NAME = "repair";
@@ -68,12 +70,11 @@ final class Projects {
                     path.add(JavaCore.newLibraryEntry(new Path(library), null, null));
                 }
             }
-            IVMInstall vm = vm(jre);
-            if (vm == null) {
+            List<IClasspathEntry> runtime = runtime(jre);
+            if (runtime.isEmpty()) {
                 missing.add(jre);
-            } else {
-                path.add(JavaCore.newContainerEntry(JavaRuntime.newJREContainerPath(vm)));
             }
+            path.addAll(runtime);
             configure(JavaCore.create(project), path, level(given.number("level")));
         }, null, 0, monitor);
         if (JavaCore.create(project).findType("java.lang.Object") == null && !missing.contains(jre)) {
@@ -137,16 +138,25 @@ final class Projects {
         return entries;
     }
 
-    private static IVMInstall vm(String home) {
+    /**
+     * The class libraries of the JDK at {@code home}, none if there is no JDK. As plain entries: a runtime that is
+     * registered for a JRE container may be dropped again while the server sets up its own ones.
+     */
+    private static List<IClasspathEntry> runtime(String home) {
         IVMInstallType type = JavaRuntime.getVMInstallType(VM_TYPE);
         if (!type.validateInstallLocation(new File(home)).isOK()) {
-            return null;
+            return List.of();
         }
-        // The name becomes a segment of a container path, so it may not be a path itself.
-        VMStandin standin = new VMStandin(type, NAME);
-        standin.setInstallLocation(new File(home));
-        standin.setName(NAME);
-        return standin.convertToRealVM();
+        VMStandin vm = new VMStandin(type, NAME);
+        vm.setInstallLocation(new File(home));
+        vm.setName(NAME);
+        IClasspathAttribute[] attributes = JavaRuntime.isModularJava(vm)
+            ? new IClasspathAttribute[] {JavaCore.newClasspathAttribute(IClasspathAttribute.MODULE, "true")}
+            : new IClasspathAttribute[0];
+        return Arrays.stream(JavaRuntime.getLibraryLocations(vm))
+            .map(LibraryLocation::getSystemLibraryPath)
+            .map(library -> JavaCore.newLibraryEntry(library, null, null, null, attributes, false))
+            .toList();
     }
 
     /**
