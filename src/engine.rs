@@ -6,7 +6,19 @@
 //! The law: an empty *list* is evidence, [`Unknown`] is not. Timeout, crash, error, declaring position, unresolved
 //! receiver, anything odd is [`Unknown`], and nothing is ever pruned on it.
 
+mod client;
+mod server;
+mod session;
+mod wire;
+
 use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use self::server::ServerSettings;
+pub use self::session::{Counters, JdtEngine};
+pub use self::wire::Command;
+use crate::process::ProcessError;
 
 /// What to list at the caret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -83,4 +95,99 @@ pub trait CompletionEngine {
     /// New compile errors of the file with `hole` filled in. `recover`: the hole is unfinished, so the compiler
     /// shall mend syntax errors and go on; without it the hole is taken as final.
     fn check(&mut self, hole: &str, recover: bool) -> Check;
+}
+
+/// Why there is no engine, or no hole to ask about. A question that fails is no error but [`Unknown::Failed`].
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The runtime is older than the server needs.
+    #[error("`{}` is Java {found}, the language server needs {needed} or newer", .java.display())]
+    JavaTooOld {
+        /// The executable.
+        java: PathBuf,
+        /// Its feature release.
+        found: u32,
+        /// The oldest one that will do.
+        needed: u32,
+    },
+    /// The program is no Java runtime.
+    #[error("`{}` is not a Java runtime: {said}", .java.display())]
+    NotJava {
+        /// The executable.
+        java: PathBuf,
+        /// The end of what it printed.
+        said: String,
+    },
+    /// The directory holds no unpacked language server.
+    #[error("no language server in {}: {} is missing", .home.display(), .missing.display())]
+    NotAServer {
+        /// The directory.
+        home: PathBuf,
+        /// What should be there.
+        missing: PathBuf,
+    },
+    /// The bundle was not built.
+    #[error("no bundle at {}", .path.display())]
+    NoBundle {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The server's state cannot be written, or its configuration not read.
+    #[error("cannot prepare {}", .path.display())]
+    State {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A child cannot be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The server was not ready in time.
+    #[error("the language server was not ready within {deadline:?}")]
+    StartDeadline {
+        /// The limit.
+        deadline: Duration,
+    },
+    /// The server ended while it was being started.
+    #[error("the language server ended while starting: {last_words}")]
+    Ended {
+        /// The end of its stderr or log.
+        last_words: String,
+    },
+    /// The server answered a command of the start with an error.
+    #[error("the language server refused: {message}")]
+    Refused {
+        /// Its message.
+        message: String,
+    },
+    /// A reply is not what the bundle sends.
+    #[error("the bundle's reply is not understood")]
+    Reply {
+        /// Where it went wrong.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Folders, jars or the JDK of the project are not there.
+    #[error("parts of the project are missing: {}", .paths.join(", "))]
+    MissingParts {
+        /// What is not there.
+        paths: Vec<String>,
+    },
+    /// The file belongs to no source root of the project.
+    #[error("{} lies in no source root of the project", .file.display())]
+    OutsideSources {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Opening a hole got no answer.
+    #[error("the language server did not open the hole: {0:?}")]
+    Unanswered(Unknown),
+    /// The server died so often that it is not started again.
+    #[error("the language server was restarted {limit} times")]
+    TooManyRestarts {
+        /// The limit.
+        limit: u32,
+    },
 }

@@ -1,0 +1,89 @@
+package repair.jdtls;
+
+import java.util.Set;
+import org.eclipse.jdt.core.ICompilationUnit;
+import org.eclipse.jdt.core.IJavaProject;
+import org.eclipse.jdt.core.JavaCore;
+import org.eclipse.jdt.core.JavaModelException;
+import org.eclipse.jdt.core.WorkingCopyOwner;
+
+/**
+ * One open hole: the file's text around it and a working copy of its own. Its monitor is the lock: whoever sets the text
+ * holds it until the question about that text is answered. Sessions do not share anything and may run side by side.
+ */
+final class Session {
+    private final WorkingCopyOwner owner = new WorkingCopyOwner() {};
+    private final ICompilationUnit workingCopy;
+    private final String prefix;
+    private final String suffix;
+    private final Lexemes beforeHole;
+    private final String next;
+    private final boolean inBody;
+    private final Surroundings surroundings;
+
+    /** {@code prefix + original + suffix} is the buggy text, from which all that does not depend on the hole is taken. */
+    Session(ICompilationUnit unit, String prefix, String original, String suffix) throws JavaModelException {
+        this.workingCopy = unit.getWorkingCopy(owner, null);
+        this.prefix = prefix;
+        this.suffix = suffix;
+        String text = prefix + original + suffix;
+        Bodies bodies = Bodies.around(project(), text, prefix.length(), prefix.length() + original.length());
+        this.inBody = bodies.holeInBody();
+        this.beforeHole = Lexemes.of(prefix, bodies.start(), level());
+        this.next = Lexemes.first(suffix, level());
+        setText(text);
+        this.surroundings = Compilation.surroundings(this);
+    }
+
+    boolean inBody() {
+        return inBody;
+    }
+
+    String prefix() {
+        return prefix;
+    }
+
+    String suffix() {
+        return suffix;
+    }
+
+    ICompilationUnit workingCopy() {
+        return workingCopy;
+    }
+
+    WorkingCopyOwner owner() {
+        return owner;
+    }
+
+    IJavaProject project() {
+        return workingCopy.getJavaProject();
+    }
+
+    /** What the unpatched unit says about names that come from elsewhere. */
+    Surroundings surroundings() {
+        return surroundings;
+    }
+
+    /** The project's source level, e.g. {@code 1.8} or {@code 17}. */
+    String level() {
+        return project().getOption(JavaCore.COMPILER_SOURCE, true);
+    }
+
+    /** The lexemes of the hole's text, with what precedes them in the same body. */
+    HoleText read(String hole) {
+        return HoleText.of(beforeHole, prefix, hole, next, level());
+    }
+
+    /** Names that imports make usable without qualification, whatever the completion engine says. */
+    Set<String> importedNames() {
+        return surroundings.importedNames();
+    }
+
+    void setText(String text) throws JavaModelException {
+        workingCopy.getBuffer().setContents(text);
+    }
+
+    synchronized void close() throws JavaModelException {
+        workingCopy.discardWorkingCopy();
+    }
+}

@@ -1,0 +1,412 @@
+//! The engine proper: one project, one open hole, the questions about it, and the restart of a server that died.
+//!
+//! What a new server must be told to give the same answers is kept here: the project, the hole's surroundings, the
+//! baseline. A dead server is therefore invisible to the one who asks, but for the time and the counters.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::client::{Client, Silence};
+use super::server::{self, ServerSettings};
+use super::wire::{
+    CheckArgs, CloseArgs, Command, CompileArgs, CompleteArgs, OpenArgs, OpenReply, ProblemsReply,
+    ProjectArgs, ProjectReply, Verdict, WireProblem,
+};
+use super::{Answer, Check, CompletionEngine, EngineError, HolePlace, Problem, Scope, Unknown};
+use crate::java::project::Project;
+
+/// New servers for one question, before it is given up.
+const RESTARTS_PER_QUESTION: u32 = 3;
+/// New servers for one run, before no more are tried.
+const RESTARTS_PER_RUN: u32 = 20;
+/// The bundle's name of the one hole that is open.
+const SESSION: &str = "hole";
+/// A name that is never opened: closing it does nothing.
+const NOBODY: &str = "nobody";
+
+/// What the engine did so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Counters {
+    /// Questions by command, repeated ones after a restart included.
+    pub questions: BTreeMap<Command, u64>,
+    /// Time spent waiting for their answers, in seconds.
+    pub seconds: f64,
+    /// Lists given.
+    pub lists: u64,
+    /// Answers without a list or check, by reason.
+    pub unknowns: BTreeMap<String, u64>,
+    /// Servers started in place of a dead or mute one.
+    pub restarts: u32,
+}
+
+/// A JDT language server with one project and at most one open hole.
+#[derive(Debug)]
+pub struct JdtEngine {
+    settings: ServerSettings,
+    project: ProjectArgs,
+    client: Option<Client>,
+    hole: Option<OpenHole>,
+    counters: Counters,
+    server_version: String,
+}
+
+#[derive(Debug)]
+struct OpenHole {
+    args: OpenArgs,
+    place: HolePlace,
+    /// UTF-16 length of the text before the hole.
+    start: usize,
+    /// Errors of the buggy file outside the hole.
+    baseline: HashMap<ProblemKey, usize>,
+}
+
+/// What makes a problem the same one after the hole has changed: not its position.
+type ProblemKey = (u32, String, String);
+
+impl JdtEngine {
+    /// Starts a server, makes the project in it and waits until it is indexed.
+    pub fn start(settings: ServerSettings, project: &Project) -> Result<Self, EngineError> {
+        server::inspect(&settings)?;
+        let project = project_args(project);
+        let (client, server_version) = ready_client(&settings, &project)?;
+        let counters = Counters::default();
+        Ok(Self { settings, project, client: Some(client), hole: None, counters, server_version })
+    }
+
+    /// Opens the hole where `original` stands in `file`, whose text is `prefix + original + suffix`, and closes the one
+    /// before. The errors that the file has with `original` are its baseline.
+    pub fn open(
+        &mut self,
+        file: &Path,
+        prefix: &str,
+        original: &str,
+        suffix: &str,
+    ) -> Result<(), EngineError> {
+        self.hole = None;
+        let args = OpenArgs {
+            session: SESSION,
+            path: file.to_string_lossy().into_owned(),
+            prefix: prefix.to_owned(),
+            original: original.to_owned(),
+            suffix: suffix.to_owned(),
+        };
+        let reply: OpenReply = self.ask(Command::Open, &args).map_err(EngineError::Unanswered)?;
+        if !reply.found {
+            return Err(EngineError::OutsideSources { file: file.to_owned() });
+        }
+        let place = if reply.body { HolePlace::Body } else { HolePlace::Other };
+        let start = utf16_len(prefix);
+        self.hole = Some(OpenHole { args, place, start, baseline: HashMap::new() });
+        let before = self.problems(original, false).map_err(EngineError::Unanswered)?;
+        let hole = self.hole.as_mut().expect("it was opened above");
+        let outside = before.iter().filter(|problem| hole.range_in(original, problem).is_none());
+        hole.baseline = count(outside);
+        Ok(())
+    }
+
+    /// Compiles the file with `hole` filled in and, if there are no errors at all, writes its class files below
+    /// `directory`.
+    pub fn compile(&mut self, hole: &str, directory: &Path) -> Check {
+        let directory = directory.to_string_lossy();
+        let args = CompileArgs { session: SESSION, hole, directory: &directory };
+        let reply = self.ask::<ProblemsReply>(Command::Compile, &args).map(|reply| reply.problems);
+        self.news(hole, reply)
+    }
+
+    /// What was asked and answered so far.
+    pub fn counters(&self) -> Counters {
+        self.counters.clone()
+    }
+
+    /// Version of the server's Java core bundle.
+    pub fn server_version(&self) -> &str {
+        &self.server_version
+    }
+
+    /// Process id of the server that runs now; 0 between a death and the next question.
+    pub fn server_pid(&self) -> u32 {
+        self.client.as_ref().map_or(0, Client::pid)
+    }
+
+    /// Ends the server in an orderly way. Dropping the engine kills it.
+    pub fn shut_down(mut self) {
+        if let Some(client) = self.client.take() {
+            client.shut_down();
+        }
+    }
+
+    fn problems(&mut self, hole: &str, recover: bool) -> Result<Vec<WireProblem>, Unknown> {
+        let args = CheckArgs { session: SESSION, hole, recover };
+        self.ask::<ProblemsReply>(Command::Check, &args).map(|reply| reply.problems)
+    }
+
+    /// Turns a compile reply into the errors that the baseline does not have.
+    fn news(&mut self, text: &str, reply: Result<Vec<WireProblem>, Unknown>) -> Check {
+        match (reply, &self.hole) {
+            (Ok(problems), Some(hole)) => Check::Problems(hole.subtract_baseline(text, problems)),
+            (Ok(_), None) => Check::Unknown(self.note(no_hole())),
+            (Err(unknown), _) => Check::Unknown(self.note(unknown)),
+        }
+    }
+
+    fn note(&mut self, unknown: Unknown) -> Unknown {
+        let reason = match &unknown {
+            Unknown::Position(reason) => reason.clone(),
+            Unknown::Deadline => "deadline".to_owned(),
+            Unknown::Failed(_) => "failed".to_owned(),
+        };
+        *self.counters.unknowns.entry(reason).or_default() += 1;
+        unknown
+    }
+
+    /// Puts one question to the server; to a new one if it dies over it.
+    fn ask<R: DeserializeOwned>(&mut self, command: Command, args: &impl Serialize) -> Result<R, Unknown> {
+        let args = serde_json::to_value(args).expect("arguments are plain data");
+        let started = Instant::now();
+        let mut answer = Err(Silence::Ended);
+        for _ in 0..=RESTARTS_PER_QUESTION {
+            if let Err(error) = self.revive() {
+                answer = Err(Silence::Refused(error.to_string()));
+                continue;
+            }
+            *self.counters.questions.entry(command).or_default() += 1;
+            let client = self.client.as_ref().expect("it was revived above");
+            answer = client.command(command, args.clone(), self.deadline(command));
+            match &answer {
+                // A mute server would be mute for the next question, too.
+                Err(Silence::Ended | Silence::Mute) => self.client = None,
+                _spoke => break,
+            }
+            if matches!(answer, Err(Silence::Mute)) {
+                break;
+            }
+        }
+        self.counters.seconds += started.elapsed().as_secs_f64();
+        match answer {
+            Ok(value) => serde_json::from_value(value).map_err(|error| Unknown::Failed(error.to_string())),
+            Err(Silence::Late | Silence::Mute) => Err(Unknown::Deadline),
+            Err(Silence::Refused(message)) => Err(Unknown::Failed(message)),
+            Err(Silence::Ended) => {
+                Err(Unknown::Failed("the language server died of it again and again".to_owned()))
+            }
+        }
+    }
+
+    /// Opening compiles a file for the first time, which a new server is slow at.
+    fn deadline(&self, command: Command) -> std::time::Duration {
+        match command {
+            Command::Open | Command::Project => self.settings.start_deadline,
+            _question => self.settings.request_deadline,
+        }
+    }
+
+    /// Starts a new server with the same project and hole if there is none.
+    fn revive(&mut self) -> Result<(), EngineError> {
+        if self.client.is_some() {
+            return Ok(());
+        }
+        if self.counters.restarts >= RESTARTS_PER_RUN {
+            return Err(EngineError::TooManyRestarts { limit: RESTARTS_PER_RUN });
+        }
+        self.counters.restarts += 1;
+        let (client, _same_version) = ready_client(&self.settings, &self.project)?;
+        if let Some(hole) = &self.hole {
+            let args = serde_json::to_value(&hole.args).expect("arguments are plain data");
+            if let Err(silence) = client.command(Command::Open, args, self.settings.start_deadline) {
+                return Err(client.fate(silence, &self.settings));
+            }
+        }
+        self.client = Some(client);
+        Ok(())
+    }
+}
+
+impl CompletionEngine for JdtEngine {
+    fn place(&self) -> HolePlace {
+        self.hole.as_ref().map_or(HolePlace::Other, |hole| hole.place)
+    }
+
+    fn complete(&mut self, hole: &str, scope: Scope) -> Answer {
+        if self.hole.is_none() {
+            return Answer::Unknown(self.note(no_hole()));
+        }
+        let timeout_ms = self.settings.request_deadline.as_millis().try_into().unwrap_or(u32::MAX);
+        let args = CompleteArgs { session: SESSION, hole, scope, timeout_ms };
+        let unknown = match self.ask(Command::Complete, &args) {
+            Ok(Verdict::List { names }) => {
+                self.counters.lists += 1;
+                return Answer::List(names);
+            }
+            Ok(Verdict::Unknown { reason }) => Unknown::Position(reason),
+            Ok(Verdict::Late) => Unknown::Deadline,
+            Err(unknown) => unknown,
+        };
+        Answer::Unknown(self.note(unknown))
+    }
+
+    fn check(&mut self, hole: &str, recover: bool) -> Check {
+        if self.hole.is_none() {
+            return Check::Unknown(self.note(no_hole()));
+        }
+        let reply = self.problems(hole, recover);
+        self.news(hole, reply)
+    }
+}
+
+impl OpenHole {
+    /// Byte range of a problem in the hole's text, or `None` if it is not wholly inside.
+    fn range_in(&self, text: &str, problem: &WireProblem) -> Option<Range<usize>> {
+        let start = problem.start.checked_sub(self.start)?;
+        let end = problem.end.checked_sub(self.start)?;
+        Some(byte_offset(text, start)?..byte_offset(text, end)?)
+    }
+
+    fn subtract_baseline(&self, text: &str, problems: Vec<WireProblem>) -> Vec<Problem> {
+        let mut known = self.baseline.clone();
+        let mut news = Vec::new();
+        for problem in problems {
+            let in_hole = self.range_in(text, &problem);
+            let left = known.get_mut(&key(&problem)).filter(|left| **left > 0);
+            match (in_hole, left) {
+                (None, Some(left)) => *left -= 1,
+                (in_hole, _) => news.push(Problem {
+                    id: problem.id,
+                    syntax: problem.syntax,
+                    in_hole,
+                    message: problem.message,
+                }),
+            }
+        }
+        news
+    }
+}
+
+fn no_hole() -> Unknown {
+    Unknown::Failed("no hole is open".to_owned())
+}
+
+fn key(problem: &WireProblem) -> ProblemKey {
+    (problem.id, problem.message.clone(), problem.line.clone())
+}
+
+fn count<'a>(problems: impl Iterator<Item = &'a WireProblem>) -> HashMap<ProblemKey, usize> {
+    let mut counts = HashMap::new();
+    for problem in problems {
+        *counts.entry(key(problem)).or_default() += 1;
+    }
+    counts
+}
+
+fn project_args(project: &Project) -> ProjectArgs {
+    let texts = |paths: &[std::path::PathBuf]| {
+        paths.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    ProjectArgs {
+        sources: texts(&project.sources),
+        tests: texts(&project.tests),
+        libs: texts(&project.class_path),
+        jre: project.jdk.home.to_string_lossy().into_owned(),
+        level: project.level,
+        encoding: project.encoding.clone(),
+    }
+}
+
+/// A server with the project made and indexed, and its version.
+fn ready_client(settings: &ServerSettings, project: &ProjectArgs) -> Result<(Client, String), EngineError> {
+    let started = Instant::now();
+    let client = Client::start(settings)?;
+    let made = command(&client, Command::Project, project, settings, started);
+    let reply: ProjectReply = match made {
+        Ok(value) => serde_json::from_value(value).map_err(|source| EngineError::Reply { source })?,
+        Err(silence) => return Err(client.fate(silence, settings)),
+    };
+    if !reply.missing.is_empty() {
+        return Err(EngineError::MissingParts { paths: reply.missing });
+    }
+    // The server holds back the answer to the next command until its index is ready: the true sign of readiness.
+    match command(&client, Command::Close, &CloseArgs { session: NOBODY }, settings, started) {
+        Ok(_was_open) => Ok((client, reply.server)),
+        Err(silence) => Err(client.fate(silence, settings)),
+    }
+}
+
+/// One command of the start, within what is left of its deadline.
+fn command(
+    client: &Client,
+    command: Command,
+    args: &impl Serialize,
+    settings: &ServerSettings,
+    started: Instant,
+) -> Result<serde_json::Value, Silence> {
+    let args = serde_json::to_value(args).expect("arguments are plain data");
+    client.command(command, args, settings.start_deadline.saturating_sub(started.elapsed()))
+}
+
+fn utf16_len(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// The byte offset of the character at `units` UTF-16 units; `None` beyond the end or inside a character.
+fn byte_offset(text: &str, units: usize) -> Option<usize> {
+    let mut seen = 0;
+    for (offset, character) in text.char_indices() {
+        if seen >= units {
+            return (seen == units).then_some(offset);
+        }
+        seen += character.len_utf16();
+    }
+    (seen == units).then_some(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(id: u32, start: usize, end: usize, line: &str) -> WireProblem {
+        WireProblem { id, syntax: false, start, end, line: line.to_owned(), message: format!("m{id}") }
+    }
+
+    fn hole(prefix: &str, baseline: &[WireProblem]) -> OpenHole {
+        let text = String::new;
+        let args =
+            OpenArgs { session: SESSION, path: text(), prefix: text(), original: text(), suffix: text() };
+        OpenHole { args, place: HolePlace::Body, start: utf16_len(prefix), baseline: count(baseline.iter()) }
+    }
+
+    fn check(open: &OpenHole, text: &str, problems: Vec<WireProblem>) -> Vec<(u32, Option<Range<usize>>)> {
+        open.subtract_baseline(text, problems).into_iter().map(|news| (news.id, news.in_hole)).collect()
+    }
+
+    #[test]
+    fn offsets_count_astral_characters_twice() {
+        assert_eq!(byte_offset("a𝒳b", 3), Some(5));
+        assert_eq!(byte_offset("a𝒳b", 2), None);
+        assert_eq!(byte_offset("a𝒳b", 4), Some(6));
+        assert_eq!(byte_offset("a𝒳b", 5), None);
+    }
+
+    #[test]
+    fn a_problem_in_the_hole_is_given_in_bytes_of_the_hole() {
+        let open = hole("é𝒳", &[]);
+        assert_eq!(check(&open, "ü zz;", vec![problem(50, 5, 7, "")]), [(50, Some(3..5))]);
+    }
+
+    #[test]
+    fn a_known_problem_is_subtracted_once_for_each_time_it_was_there() {
+        let known = problem(17, 0, 1, "int x = \"\";");
+        let open = hole("0123456789", std::slice::from_ref(&known));
+        let moved = problem(17, 90, 91, "int x = \"\";");
+        assert_eq!(check(&open, "a", vec![moved.clone(), moved]), [(17, None)]);
+    }
+
+    #[test]
+    fn a_problem_in_the_hole_is_new_though_one_outside_looks_alike() {
+        let open = hole("01", &[problem(50, 0, 1, "x();")]);
+        assert_eq!(check(&open, "x();", vec![problem(50, 2, 3, "x();")]), [(50, Some(0..1))]);
+    }
+}
