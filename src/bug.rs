@@ -1,4 +1,4 @@
-//! What is to be repaired: a place in a file and the tests that show the fault.
+//! Where the fault is: a place in a file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -69,60 +69,6 @@ impl FromStr for Location {
     }
 }
 
-/// A test: a class and, if it names one, a method of it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct TestId {
-    /// Fully qualified name of the class.
-    pub class: String,
-    /// Method; `None` means every test of the class.
-    pub method: Option<String>,
-}
-
-impl fmt::Display for TestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.method {
-            Some(method) => write!(f, "{}#{method}", self.class),
-            None => f.write_str(&self.class),
-        }
-    }
-}
-
-impl FromStr for TestId {
-    type Err = BugError;
-
-    fn from_str(text: &str) -> Result<Self, BugError> {
-        let malformed = || BugError::Test(text.to_owned());
-        // Defects4J writes `Class::method`, Surefire `Class#method`.
-        let (class, method) = match text.split_once('#').or_else(|| text.split_once("::")) {
-            Some((class, method)) => (class, Some(method)),
-            None => (text, None),
-        };
-        let is_name = |name: &str, dots: bool| {
-            !name.is_empty()
-                && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$' || (dots && c == '.'))
-        };
-        if !is_name(class, true) || method.is_some_and(|method| !is_name(method, false)) {
-            return Err(malformed());
-        }
-        Ok(Self { class: class.to_owned(), method: method.map(str::to_owned) })
-    }
-}
-
-impl From<TestId> for String {
-    fn from(test: TestId) -> Self {
-        test.to_string()
-    }
-}
-
-impl TryFrom<String> for TestId {
-    type Error = BugError;
-
-    fn try_from(text: String) -> Result<Self, BugError> {
-        text.parse()
-    }
-}
-
 /// A bug that was described wrongly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BugError {
@@ -132,9 +78,6 @@ pub enum BugError {
     /// An insertion has one line: the one that follows it.
     #[error("an insertion goes before one line: write FILE:LINE with --insert")]
     InsertRange,
-    /// Not of the form `CLASS#METHOD` or `CLASS`.
-    #[error("`{0}` is not a test: write CLASS#METHOD with the class's full name")]
-    Test(String),
 }
 
 #[cfg(test)]
@@ -156,16 +99,5 @@ mod tests {
         let place: Location = "A.java:3-5".parse().unwrap();
         assert_eq!(place.lines(true), Err(BugError::InsertRange));
         assert_eq!(place.lines(false), Ok(Lines::Replace { first: 3, last: 5 }));
-    }
-
-    #[test]
-    fn a_test_is_written_as_surefire_or_defects4j_write_it() {
-        let parse = |text: &str| text.parse::<TestId>().map(|test| test.to_string());
-        assert_eq!(parse("a.B#c").unwrap(), "a.B#c");
-        assert_eq!(parse("a.B::c").unwrap(), "a.B#c");
-        assert_eq!(parse("a.B").unwrap(), "a.B");
-        for bad in ["", "#c", "a.B#", "a b#c", "a.B#c()"] {
-            assert_eq!(parse(bad), Err(BugError::Test(bad.to_owned())));
-        }
     }
 }

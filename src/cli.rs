@@ -1,1 +1,66 @@
-//! Owned elsewhere until merged.
+//! Parse, dispatch, exit code; one file per subcommand.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::config::Environment;
+use crate::config::flags::{Cli, Command, Flags};
+use crate::console::{Console, Loudness};
+use crate::process::Interrupt;
+
+mod doctor;
+mod exit;
+mod repair;
+
+pub use exit::Exit;
+
+/// Runs the program with the words of its command line. `here` is the working directory, `None` if it is gone.
+pub fn main(words: impl IntoIterator<Item = std::ffi::OsString>, here: Option<&Path>) -> Exit {
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let is_asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            // A closed pipe is no error of ours.
+            let _closed = error.print();
+            return if is_asked_for { Exit::Success } else { Exit::Usage };
+        }
+    };
+    let mut console = Console::new(loudness(&cli.repair));
+    let result = run(&cli, here, &mut console);
+    console.clear();
+    result.unwrap_or_else(|error| {
+        console.error(&error);
+        Exit::of(&error)
+    })
+}
+
+fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<Exit> {
+    let environment = Environment::read();
+    let interrupt = interrupt()?;
+    match &cli.command {
+        Some(Command::Doctor(flags)) => doctor::run(flags, &environment, &interrupt, console),
+        None => repair::run(&cli.repair, &environment, here, &interrupt, console),
+    }
+}
+
+fn loudness(flags: &Flags) -> Loudness {
+    match (flags.quiet, flags.verbose) {
+        (true, _) => Loudness::Quiet,
+        (_, true) => Loudness::Verbose,
+        _ => Loudness::Normal,
+    }
+}
+
+/// The first Ctrl-C or TERM asks every stage to stop, the second one ends the process.
+fn interrupt() -> anyhow::Result<Interrupt> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(Exit::Interrupted as u8), Arc::clone(&flag))?;
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(Interrupt::from_flag(flag))
+}

@@ -1,1 +1,382 @@
-//! Owned elsewhere until merged.
+//! Settings: flags before `REPAIR_*` variables before `repair.toml` before defaults, resolved once.
+//!
+//! The sole reader of the environment. Everything below takes typed values.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::build::Overrides;
+use crate::decode::oracle::Guidance;
+use crate::decode::{Settings, Truncation};
+use crate::java::project::BuildTool;
+use crate::process::find_in;
+
+pub mod flags;
+
+use flags::{ContextMode, EngineMode, Flags, PartFlags};
+
+/// The embedded default model, below the cache's `models/`.
+pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+/// Name of the project's own settings file, in its root.
+const SETTINGS_FILE: &str = "repair.toml";
+/// Where Debian and its relatives install Java.
+const JVM_DIR: &str = "/usr/lib/jvm";
+
+/// Settings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// `repair.toml` cannot be read or understood.
+    #[error("cannot use `{}`: {reason}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, on one line.
+        reason: String,
+    },
+    /// A value is out of its range.
+    #[error("{name} is {value}, but must be {allowed}")]
+    Range {
+        /// The setting.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What may be given.
+        allowed: &'static str,
+    },
+    /// A variable of the environment is no value of its kind.
+    #[error("`{name}={value}` is not {expected}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// Neither a cache directory nor a home is known.
+    #[error("no home directory: set HOME or REPAIR_HOME")]
+    NoHome,
+}
+
+/// The variables that settings may come from, read once.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// `REPAIR_HOME`, else `XDG_CACHE_HOME/repair`, else `HOME/.cache/repair`.
+    pub cache: Option<PathBuf>,
+    model: Option<PathBuf>,
+    jdk: Option<PathBuf>,
+    server_java: Option<PathBuf>,
+    jdtls_home: Option<PathBuf>,
+    java_home: Option<PathBuf>,
+    path: Vec<PathBuf>,
+    samples: Option<OsString>,
+    seed: Option<OsString>,
+    threads: Option<OsString>,
+}
+
+impl Environment {
+    /// Reads this process's environment.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    pub fn read() -> Self {
+        let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let path = |name: &str| var(name).map(PathBuf::from);
+        Self {
+            cache: path("REPAIR_HOME")
+                .or_else(|| path("XDG_CACHE_HOME").map(|dir| dir.join("repair")))
+                .or_else(|| path("HOME").map(|dir| dir.join(".cache/repair"))),
+            model: path("REPAIR_MODEL"),
+            jdk: path("REPAIR_JDK"),
+            server_java: path("REPAIR_SERVER_JAVA"),
+            jdtls_home: path("REPAIR_JDTLS_HOME").or_else(|| path("JDTLS_HOME")),
+            java_home: path("JAVA_HOME"),
+            path: var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+            samples: var("REPAIR_SAMPLES"),
+            seed: var("REPAIR_SEED"),
+            threads: var("REPAIR_THREADS"),
+        }
+    }
+
+    fn find(&self, program: &str) -> Option<PathBuf> {
+        find_in(program, self.path.iter().map(PathBuf::as_path))
+    }
+}
+
+/// `repair.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct SettingsFile {
+    build: Option<BuildTool>,
+    source: Vec<PathBuf>,
+    test_source: Vec<PathBuf>,
+    classpath: Vec<PathBuf>,
+    level: Option<u32>,
+    encoding: Option<String>,
+    samples: Option<usize>,
+    seed: Option<u64>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    top_k: Option<usize>,
+    max_tokens: Option<usize>,
+    max_steps: Option<u64>,
+    batch: Option<usize>,
+    engine: Option<EngineMode>,
+    context: Option<ContextMode>,
+    model: Option<PathBuf>,
+    jdk: Option<PathBuf>,
+    server_java: Option<PathBuf>,
+    jdtls_home: Option<PathBuf>,
+    threads: Option<usize>,
+}
+
+impl SettingsFile {
+    fn read(root: &Path) -> Result<Self, ConfigError> {
+        let path = root.join(SETTINGS_FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            // The root may be a file or missing: the build module says so better.
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(Self::default()),
+            Err(error) => return Err(ConfigError::File { path, reason: error.to_string() }),
+        };
+        toml::from_str(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            ConfigError::File { path, reason: format!("line {line}: {}", error.message().replace('\n', ", ")) }
+        })
+    }
+}
+
+/// Where the parts of the environment are, found or not.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// Directory of everything that is downloaded, built and kept.
+    pub cache: PathBuf,
+    /// Model weights.
+    pub model: PathBuf,
+    /// Runtimes that may run the language server, the preferred first.
+    pub server_javas: Vec<PathBuf>,
+    /// Unpacked language server.
+    pub jdtls_home: PathBuf,
+    /// Our bundle for the language server.
+    pub bundle: PathBuf,
+    /// Our test runner.
+    pub runner: PathBuf,
+    /// JUnit jars: console, JUnit 4, hamcrest.
+    pub junit: Vec<PathBuf>,
+    /// The JDK that the user named.
+    pub jdk: Option<PathBuf>,
+    /// Directories that may hold JDKs, the preferred first.
+    pub jdk_places: Vec<PathBuf>,
+    /// Maven.
+    pub mvn: Option<PathBuf>,
+    /// Git.
+    pub git: Option<PathBuf>,
+    /// Bubblewrap.
+    pub bwrap: Option<PathBuf>,
+    /// Threads of the model's arithmetic.
+    pub threads: Option<usize>,
+}
+
+/// Finds the parts by flags, environment and looking; a missing part is found missing where it is needed.
+pub fn parts(flags: &PartFlags, environment: &Environment) -> Result<Parts, ConfigError> {
+    resolve_parts(flags, environment, &SettingsFile::default())
+}
+
+fn resolve_parts(flags: &PartFlags, env: &Environment, file: &SettingsFile) -> Result<Parts, ConfigError> {
+    let cache = env.cache.clone().ok_or(ConfigError::NoHome)?;
+    let pick = |flag: &Option<PathBuf>, var: &Option<PathBuf>, own: &Option<PathBuf>| {
+        flag.clone().or_else(|| var.clone()).or_else(|| own.clone())
+    };
+    let installed = subdirectories(Path::new(JVM_DIR));
+    let server_java = pick(&flags.server_java, &env.server_java, &file.server_java);
+    Ok(Parts {
+        model: pick(&flags.model, &env.model, &file.model).unwrap_or_else(|| cache.join("models").join(DEFAULT_MODEL)),
+        server_javas: server_java.map_or_else(|| server_javas(env, &cache, &installed), |java| vec![java]),
+        jdtls_home: pick(&flags.jdtls_home, &env.jdtls_home, &file.jdtls_home).unwrap_or_else(|| cache.join("jdtls")),
+        bundle: cache.join("lib/repair-jdtls.jar"),
+        runner: cache.join("lib/repair-runner.jar"),
+        junit: jars(&cache.join("junit")),
+        jdk: pick(&flags.jdk, &env.jdk, &file.jdk),
+        jdk_places: env.java_home.iter().cloned().chain(home_of(env.find("javac"))).chain(installed).collect(),
+        mvn: env.find("mvn"),
+        git: env.find("git"),
+        bwrap: env.find("bwrap"),
+        threads: match (flags.threads, &env.threads) {
+            (Some(threads), _) => Some(threads),
+            (None, Some(value)) => Some(number("REPAIR_THREADS", value)?),
+            (None, None) => file.threads,
+        },
+        cache,
+    })
+}
+
+fn server_javas(env: &Environment, cache: &Path, installed: &[PathBuf]) -> Vec<PathBuf> {
+    let homes = env.java_home.iter().chain(installed).map(|home| home.join("bin/java"));
+    std::iter::once(cache.join("java/bin/java")).chain(homes).chain(env.find("java")).filter(|java| java.is_file()).collect()
+}
+
+/// The JDK that an executable belongs to, by the symbolic links that lead to it.
+fn home_of(executable: Option<PathBuf>) -> Option<PathBuf> {
+    let real = executable?.canonicalize().ok()?;
+    Some(real.parent()?.parent()?.to_owned())
+}
+
+fn subdirectories(dir: &Path) -> Vec<PathBuf> {
+    listed(dir, Path::is_dir)
+}
+
+fn jars(dir: &Path) -> Vec<PathBuf> {
+    listed(dir, |path| path.extension().is_some_and(|extension| extension == "jar"))
+}
+
+fn listed(dir: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| wanted(path))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Settings of a repair.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Parts of the environment.
+    pub parts: Parts,
+    /// What the user said about the project.
+    pub overrides: Overrides,
+    /// Samples to draw.
+    pub samples: usize,
+    /// Plausible patches after which to stop.
+    pub stop_after: Option<usize>,
+    /// Settings of the search.
+    pub search: Settings,
+    /// What the engine is asked for.
+    pub guidance: Guidance,
+    /// What the model sees.
+    pub context: ContextMode,
+}
+
+/// Resolves the settings of a repair in the project at `root`.
+pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<Config, ConfigError> {
+    let file = SettingsFile::read(root)?;
+    let variable = |name, value: &Option<OsString>| value.as_ref().map(|value| number(name, value)).transpose();
+    let samples = flags
+        .samples
+        .or(variable("REPAIR_SAMPLES", &environment.samples)?.map(|n: u64| n as usize))
+        .or(file.samples)
+        .unwrap_or(100);
+    let seed = flags.seed.or(variable("REPAIR_SEED", &environment.seed)?).or(file.seed).unwrap_or(0);
+    let search = Settings {
+        seed,
+        truncation: truncation(flags, &file)?,
+        max_tokens: flags.max_tokens.or(file.max_tokens).unwrap_or(50),
+        batch: at_least_one("--batch", flags.batch.or(file.batch).unwrap_or(8))?,
+        max_steps: flags.max_steps.or(file.max_steps).unwrap_or(20_000),
+    };
+    let guidance = match flags.engine.or(file.engine).unwrap_or(EngineMode::Full) {
+        EngineMode::Off => Guidance::OFF,
+        EngineMode::Prune => Guidance { names: true, ..Guidance::OFF },
+        EngineMode::Full => Guidance::FULL,
+    };
+    Ok(Config {
+        parts: resolve_parts(&flags.parts, environment, &file)?,
+        samples: at_least_one("--samples", samples)?,
+        stop_after: flags.stop_after.map(|n| at_least_one("--stop-after", n)).transpose()?,
+        search,
+        guidance,
+        context: flags.context.or(file.context).unwrap_or(ContextMode::File),
+        overrides: overrides(flags, file),
+    })
+}
+
+fn truncation(flags: &Flags, file: &SettingsFile) -> Result<Truncation, ConfigError> {
+    let temperature = flags.temperature.or(file.temperature).unwrap_or(1.0);
+    if !(temperature > 0.0 && temperature.is_finite()) {
+        return Err(range("--temperature", temperature, "above 0"));
+    }
+    let top_p = flags.top_p.or(file.top_p);
+    if let Some(p) = top_p.filter(|&p| !(p > 0.0 && p <= 1.0)) {
+        return Err(range("--top-p", p, "above 0 and at most 1"));
+    }
+    let top_k = flags.top_k.or(file.top_k).map(|k| at_least_one("--top-k", k)).transpose()?;
+    Ok(Truncation { temperature, top_k, top_p })
+}
+
+fn overrides(flags: &Flags, file: SettingsFile) -> Overrides {
+    let pick = |flag: &[PathBuf], own: Vec<PathBuf>| if flag.is_empty() { own } else { flag.to_vec() };
+    Overrides {
+        build_tool: flags.build.or(file.build),
+        sources: pick(&flags.sources, file.source),
+        tests: pick(&flags.test_sources, file.test_source),
+        class_path: pick(&flags.classpath, file.classpath),
+        level: flags.level.or(file.level),
+        encoding: flags.encoding.clone().or(file.encoding),
+        jdk: None,
+    }
+}
+
+fn at_least_one(name: &'static str, value: usize) -> Result<usize, ConfigError> {
+    if value == 0 { Err(range(name, value, "at least 1")) } else { Ok(value) }
+}
+
+fn range(name: &'static str, value: impl ToString, allowed: &'static str) -> ConfigError {
+    ConfigError::Range { name, value: value.to_string(), allowed }
+}
+
+fn number<N: std::str::FromStr>(name: &'static str, value: &OsString) -> Result<N, ConfigError> {
+    let text = value.to_string_lossy();
+    let malformed = || ConfigError::Variable { name, value: text.to_string(), expected: "a whole number" };
+    text.parse().map_err(|_| malformed())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::config::flags::Cli;
+
+    /// Samples and seed, as flags, variables and a settings file give them.
+    fn check(flags: &[&str], variables: [Option<&str>; 2], file: &str) -> Result<(usize, u64), String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(SETTINGS_FILE), file).unwrap();
+        let words = ["repair", "--at", "A.java:1", "--test", "A#b"];
+        let cli = Cli::try_parse_from(words.iter().chain(flags)).unwrap();
+        let [samples, seed] = variables.map(|value| value.map(OsString::from));
+        let environment = Environment { cache: Some("c".into()), samples, seed, ..Environment::default() };
+        resolve(&cli.repair, &environment, dir.path())
+            .map(|config| (config.samples, config.search.seed))
+            .map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+    }
+
+    #[test]
+    fn flags_go_before_variables_before_the_file_before_defaults() {
+        assert_eq!(check(&[], [None; 2], ""), Ok((100, 0)));
+        assert_eq!(check(&[], [None; 2], "samples = 5\nseed = 6"), Ok((5, 6)));
+        assert_eq!(check(&[], [Some("7"), None], "samples = 5\nseed = 6"), Ok((7, 6)));
+        assert_eq!(check(&["-n", "9"], [Some("7"), Some("8")], "samples = 5"), Ok((9, 8)));
+    }
+
+    #[test]
+    fn a_setting_out_of_range_is_named_with_what_may_be_given() {
+        let message = |flags: &[&str]| check(flags, [None; 2], "").unwrap_err();
+        assert_eq!(message(&["--temperature", "0"]), "--temperature is 0, but must be above 0");
+        assert_eq!(message(&["--top-p", "1.5"]), "--top-p is 1.5, but must be above 0 and at most 1");
+        assert_eq!(message(&["-n", "0"]), "--samples is 0, but must be at least 1");
+    }
+
+    #[test]
+    fn a_wrong_variable_or_settings_file_is_named() {
+        assert_eq!(
+            check(&[], [Some("x"), None], "").unwrap_err(),
+            "`REPAIR_SAMPLES=x` is not a whole number"
+        );
+        let message = check(&[], [None; 2], "seed = 1\nsampels = 5").unwrap_err();
+        assert!(message.starts_with("cannot use `repair.toml`: line 2: unknown field `sampels`"), "{message}");
+    }
+}

@@ -7,6 +7,7 @@
 //! receiver, anything odd is [`Unknown`], and nothing is ever pruned on it.
 
 mod client;
+mod found;
 mod server;
 mod session;
 mod wire;
@@ -97,6 +98,8 @@ pub trait CompletionEngine {
     fn check(&mut self, hole: &str, recover: bool) -> Check;
 }
 
+pub use found::{choose_java, describe_server};
+
 /// Why there is no engine, or no hole to ask about. A question that fails is no error but [`Unknown::Failed`].
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -107,6 +110,12 @@ pub enum EngineError {
         java: PathBuf,
         /// Its feature release.
         found: u32,
+        /// The oldest one that will do.
+        needed: u32,
+    },
+    /// There is no Java runtime to try.
+    #[error("no Java {needed} or newer was found to run the language server")]
+    NoJava {
         /// The oldest one that will do.
         needed: u32,
     },

@@ -4,15 +4,15 @@
 //! both outputs drained and capped, and a deadline; the whole group is terminated, then killed, and always reaped.
 //! There is no fire-and-forget here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -26,22 +26,32 @@ const DEFAULT_CAP: usize = 8 << 20;
 
 /// Set once when the user asks to stop; every wait looks at it.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt {
+    flag: Arc<AtomicBool>,
+    parent: Option<Arc<AtomicBool>>,
+}
 
 impl Interrupt {
     /// Wraps a flag that a signal handler sets.
     pub fn from_flag(flag: Arc<AtomicBool>) -> Self {
-        Self(flag)
+        Self { flag, parent: None }
+    }
+
+    /// An interrupt that is set with this one, and can be set alone.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { flag: Arc::default(), parent: Some(Arc::clone(&self.flag)) }
     }
 
     /// Whether the user asked to stop.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        is_set(&self.flag) || self.parent.as_deref().is_some_and(is_set)
     }
 
     /// Asks to stop.
     pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 }
 
@@ -235,7 +245,7 @@ pub fn run(spec: &Spec, interrupt: &Interrupt) -> Result<Finished, ProcessError>
     let waited = wait_until(&mut child, started + spec.deadline, interrupt, spec);
     // The leader is gone; what it left behind in its group goes too, or the pipes would stay open.
     kill_group(&child);
-    let (stdout, stderr) = (join(stdout), join(stderr));
+    let (stdout, stderr) = (stdout.finish(), stderr.finish());
     Ok(Finished { end: waited?, stdout, stderr, elapsed: started.elapsed() })
 }
 
@@ -286,32 +296,61 @@ fn kill_group(child: &Child) {
     let _gone = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
-/// Reads a stream to its end on a thread; keeps the first and the last half of `cap`.
-fn drain(mut stream: impl Read + Send + 'static, cap: usize) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let (mut head, mut tail) = (Vec::new(), std::collections::VecDeque::<u8>::new());
-        let mut buffer = [0; 8192];
-        while let Ok(n @ 1..) = stream.read(&mut buffer) {
-            let to_head = n.min((cap / 2).saturating_sub(head.len()));
-            head.extend_from_slice(&buffer[..to_head]);
-            tail.extend(&buffer[to_head..n]);
-            let excess = tail.len().saturating_sub(cap / 2);
-            tail.drain(..excess);
-        }
-        head.extend(tail);
-        head
-    })
+/// A stream that is read on a thread of its own: the first and the last half of a cap are kept.
+#[derive(Debug)]
+struct Drain {
+    kept: Arc<Mutex<Kept>>,
+    ended: Receiver<()>,
 }
 
-fn join(reader: JoinHandle<Vec<u8>>) -> Vec<u8> {
-    reader.join().expect("a draining thread does not panic")
+#[derive(Debug, Default)]
+struct Kept {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+}
+
+fn drain(mut stream: impl Read + Send + 'static, cap: usize) -> Drain {
+    let kept = Arc::new(Mutex::new(Kept::default()));
+    let (ends, ended) = channel();
+    let filled = Arc::clone(&kept);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 8192];
+        while let Ok(n @ 1..) = stream.read(&mut buffer) {
+            filled.lock().expect("nobody panics with the lock").take_in(&buffer[..n], cap);
+        }
+        // Nobody may be waiting any more.
+        let _nobody = ends.send(());
+    });
+    Drain { kept, ended }
+}
+
+impl Kept {
+    fn take_in(&mut self, bytes: &[u8], cap: usize) {
+        let (head, tail) = bytes.split_at(bytes.len().min((cap / 2).saturating_sub(self.head.len())));
+        self.head.extend_from_slice(head);
+        self.tail.extend(tail);
+        let excess = self.tail.len().saturating_sub(cap / 2);
+        self.tail.drain(..excess);
+    }
+}
+
+impl Drain {
+    /// What was read until the stream ended. A process that left the group and keeps the pipe open is not waited for.
+    fn finish(self) -> Vec<u8> {
+        let _still_open = self.ended.recv_timeout(GRACE);
+        let mut kept = self.kept.lock().expect("nobody panics with the lock");
+        let tail = std::mem::take(&mut kept.tail);
+        let mut bytes = std::mem::take(&mut kept.head);
+        bytes.extend(tail);
+        bytes
+    }
 }
 
 /// A long-running child that is spoken to over its stdin and stdout; its stderr is kept, capped.
 #[derive(Debug)]
 pub struct Conversation {
     child: Child,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<Drain>,
 }
 
 impl Conversation {
@@ -341,7 +380,7 @@ impl Conversation {
             std::thread::sleep(POLL);
         }
         stop(&mut self.child);
-        self.stderr.take().map(join).unwrap_or_default()
+        self.stderr.take().map(Drain::finish).unwrap_or_default()
     }
 }
 
@@ -402,6 +441,14 @@ mod tests {
             .output_cap(1000);
         let text = String::from_utf8(run(&spec, &Interrupt::default()).unwrap().stdout).unwrap();
         assert!(text.len() <= 1000 && text.starts_with("first\n") && text.ends_with("last\n"), "{text}");
+    }
+
+    #[test]
+    fn a_process_that_left_the_group_does_not_hold_us_up() {
+        let started = Instant::now();
+        let finished = sh("setsid sleep 20 & echo out", Duration::from_secs(15));
+        assert_eq!(finished.stdout, b"out\n");
+        assert!(started.elapsed() < Duration::from_secs(15), "waited for the pipe's last holder");
     }
 
     #[test]

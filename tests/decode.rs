@@ -44,7 +44,14 @@ impl Script {
         let text = |token: &&str| TokenText::Bytes(token.as_bytes().into());
         let mut tokens: Vec<TokenText> = TOKENS.iter().map(text).collect();
         tokens.push(TokenText::Special);
-        Self { vocabulary: Vocabulary::new(tokens), paths: vec![vec![]], steps: 0, identity: Identity::default() }
+        let identity = Identity {
+            name: "script".into(),
+            architecture: "none".into(),
+            path: "none".into(),
+            sha256: String::new(),
+            licence: None,
+        };
+        Self { vocabulary: Vocabulary::new(tokens), paths: vec![vec![]], steps: 0, identity }
     }
 }
 

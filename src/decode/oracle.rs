@@ -208,6 +208,8 @@ fn scopes(before: Before) -> &'static [Scope] {
 /// first character.
 fn caret_text(text: &[u8], word: Word, scope: Scope) -> Option<String> {
     let before = std::str::from_utf8(&text[..word.start]).ok()?;
+    // After `new` the server leaves out types without a constructor to call; any type position lists them all.
+    let before = before.trim_end().strip_suffix("new").filter(|_| word.before == Before::New).unwrap_or(before);
     if scope == Scope::Members {
         return Some(before.trim_end().to_owned());
     }
@@ -335,7 +337,7 @@ mod tests {
     fn after_new_only_types_are_asked_for() {
         let mut engine = Table { place: HolePlace::Body, asked: Vec::new() };
         assert_eq!(verdict(&mut engine, &["\n", "new", " ite"]), "Name at \" ite\"");
-        assert_eq!(engine.asked, [(Scope::Types, "\nnew i".to_owned())]);
+        assert_eq!(engine.asked, [(Scope::Types, "\ni".to_owned())]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::EngineError;
 use crate::process::{self, Conversation, Interrupt, Spec};
 
 /// The first feature release that JDT LS 1.59 runs on.
-const OLDEST_JAVA: u32 = 21;
+pub(super) const OLDEST_JAVA: u32 = 21;
 /// Time for `java -version`, which takes 0.1 s on an idle machine.
 const PROBE_DEADLINE: Duration = Duration::from_secs(30);
 /// Bundles of the `karellen` packaging that Java alone has no use for.
@@ -107,7 +107,7 @@ fn newest_log(dir: &Path) -> Option<String> {
 }
 
 /// The feature release of a Java runtime: 8, 17, 25, ...
-fn java_feature(java: &Path) -> Result<u32, EngineError> {
+pub(super) fn java_feature(java: &Path) -> Result<u32, EngineError> {
     let spec = Spec::new(java, "/", PROBE_DEADLINE).args(["-XshowSettings:properties", "-version"]);
     let finished = process::run(&spec, &Interrupt::default())?;
     let settings = String::from_utf8_lossy(&finished.stderr);
@@ -120,7 +120,7 @@ fn java_feature(java: &Path) -> Result<u32, EngineError> {
         .ok_or_else(|| EngineError::NotJava { java: java.to_owned(), said: finished.tail(3) })
 }
 
-fn launcher(home: &Path) -> Result<PathBuf, EngineError> {
+pub(super) fn launcher(home: &Path) -> Result<PathBuf, EngineError> {
     let plugins = home.join("plugins");
     let entries = std::fs::read_dir(&plugins)
         .map_err(|_unreadable| EngineError::NotAServer { home: home.to_owned(), missing: plugins.clone() })?;

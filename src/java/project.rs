@@ -12,7 +12,7 @@ pub struct Jdk {
 }
 
 /// Which tool described the project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum BuildTool {
     /// Source roots and class path were given or found by looking.

@@ -1,0 +1,150 @@
+//! The samples of one bug with their verdicts: in memory and in the run directory, always alike.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::cloze::Cloze;
+use crate::decode::Sample;
+use crate::decode::memo::{Event, Memo};
+use crate::patch;
+use crate::record::{Lines, RecordError, replace_file};
+use crate::validate::verdict::{Outcome, Verdict};
+
+#[derive(Debug, Serialize, Deserialize)]
+struct VerdictLine {
+    index: usize,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+/// A plausible patch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ranked {
+    /// Which sample it is.
+    pub index: usize,
+    /// Its log-probability under the model.
+    pub log_p: f64,
+    /// Lines added and removed.
+    pub size: usize,
+    /// Its diff.
+    pub diff: PathBuf,
+    /// The whole patched file.
+    #[serde(skip)]
+    pub patched: Vec<u8>,
+}
+
+/// All samples of one bug.
+pub struct Samples<'a> {
+    dir: PathBuf,
+    /// `/`-separated path of the file below the project's root.
+    file: String,
+    cloze: &'a Cloze,
+    samples: Vec<Sample>,
+    verdicts: BTreeMap<usize, Outcome>,
+    /// Samples that an earlier process recorded.
+    n_recorded: usize,
+    n_seen: usize,
+    patch_lines: Lines<Sample>,
+    verdict_lines: Lines<VerdictLine>,
+    tree_lines: Lines<Event>,
+}
+
+impl<'a> Samples<'a> {
+    /// Opens the records of a bug; the memo is what an earlier process's search learnt.
+    pub fn open(dir: PathBuf, file: &Path, cloze: &'a Cloze) -> Result<(Self, Memo), RecordError> {
+        let (patch_lines, samples) = Lines::open(dir.join("patches.jsonl"))?;
+        let (verdict_lines, verdicts) = Lines::<VerdictLine>::open(dir.join("verdicts.jsonl"))?;
+        let (tree_lines, events) = Lines::open(dir.join("tree.jsonl"))?;
+        let mut memo = Memo::default();
+        events.into_iter().for_each(|event| memo.learn(event));
+        let verdicts = verdicts.into_iter().map(|line| (line.index, line.verdict.outcome)).collect();
+        let file = file.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/");
+        let n_recorded = samples.len();
+        let own =
+            Self { dir, file, cloze, samples, verdicts, n_recorded, n_seen: 0, patch_lines, verdict_lines, tree_lines };
+        Ok((own, memo))
+    }
+
+    /// Keeps what the search learnt.
+    pub fn learn(&mut self, events: &[Event]) -> Result<(), RecordError> {
+        for event in events {
+            self.tree_lines.push(event)?;
+        }
+        self.tree_lines.flush()
+    }
+
+    /// Takes the next sample. Returns the patched file if it has no verdict yet.
+    pub fn add(&mut self, sample: Sample) -> anyhow::Result<Option<Vec<u8>>> {
+        self.n_seen += 1;
+        let text = self.cloze.fill(&sample.fill).context("a sample cannot be written in the file's encoding")?;
+        let index = sample.index;
+        if self.n_seen <= self.n_recorded {
+            let recorded = &self.samples[self.n_seen - 1];
+            if recorded.fill != sample.fill {
+                bail!("sample {index} differs from the recorded one in `{}`", self.dir.display());
+            }
+        } else {
+            self.patch_lines.push(&sample)?;
+            self.patch_lines.flush()?;
+            self.samples.push(sample);
+        }
+        Ok((!self.verdicts.contains_key(&index)).then_some(text))
+    }
+
+    /// Samples drawn so far in this process, recorded ones included.
+    pub fn n_drawn(&self) -> usize {
+        self.n_seen
+    }
+
+    /// Takes a verdict; a plausible patch's diff is written first.
+    pub fn judge(&mut self, index: usize, verdict: Verdict) -> anyhow::Result<()> {
+        let outcome = verdict.outcome;
+        if outcome == Outcome::Plausible {
+            replace_file(&self.diff_path(index), &self.diff(index)?)?;
+        }
+        self.verdict_lines.push(&VerdictLine { index, verdict })?;
+        self.verdict_lines.flush()?;
+        self.verdicts.insert(index, outcome);
+        Ok(())
+    }
+
+    fn diff_path(&self, index: usize) -> PathBuf {
+        self.dir.join("patches").join(format!("{index:04}.diff"))
+    }
+
+    /// The diff of a sample.
+    pub fn diff(&self, index: usize) -> anyhow::Result<Vec<u8>> {
+        Ok(patch::unified_diff(&self.file, self.cloze.source().bytes(), &self.patched(index)?))
+    }
+
+    /// The whole file with a sample filled in.
+    pub fn patched(&self, index: usize) -> anyhow::Result<Vec<u8>> {
+        Ok(self.cloze.fill(&self.samples[index - 1].fill)?)
+    }
+
+    /// Verdicts among the samples drawn, by sample.
+    pub fn verdicts(&self) -> impl Iterator<Item = (usize, Outcome)> {
+        self.verdicts.iter().map(|(&index, &outcome)| (index, outcome)).filter(|&(index, _)| index <= self.n_seen)
+    }
+
+    /// Number of plausible patches.
+    pub fn n_plausible(&self) -> usize {
+        self.verdicts().filter(|&(_, outcome)| outcome == Outcome::Plausible).count()
+    }
+
+    /// Plausible patches, the likeliest first, then the smallest.
+    pub fn ranking(&self) -> anyhow::Result<Vec<Ranked>> {
+        let plausible = self.verdicts().filter(|&(_, outcome)| outcome == Outcome::Plausible);
+        let mut ranking = plausible
+            .map(|(index, _)| {
+                let (log_p, size) = (self.samples[index - 1].log_p, patch::size(&self.diff(index)?));
+                Ok(Ranked { index, log_p, size, diff: self.diff_path(index), patched: self.patched(index)? })
+            })
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        ranking.sort_by(|a, b| b.log_p.total_cmp(&a.log_p).then(a.size.cmp(&b.size)));
+        Ok(ranking)
+    }
+}

@@ -1,0 +1,120 @@
+//! `repair doctor`: every part found or missing, with the command that mends it.
+
+use serde::Serialize;
+
+use crate::build::jdk::find_jdks;
+use crate::cli::Exit;
+use crate::config::flags::{DoctorFlags, Format};
+use crate::config::{self, Environment, Parts};
+use crate::console::Console;
+use crate::engine;
+use crate::model::{self, LoadOptions};
+use crate::process::Interrupt;
+use crate::validate::sandbox::Sandbox;
+
+const SETUP: &str = "./scripts/setup.sh";
+
+/// One part of the environment.
+#[derive(Debug, Serialize)]
+struct Part {
+    name: &'static str,
+    /// Nothing works without it.
+    needed: bool,
+    found: bool,
+    /// What was found, or what is wrong.
+    detail: String,
+    /// The command that mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<&'static str>,
+}
+
+/// Looks for every part and prints what was found.
+pub fn run(
+    flags: &DoctorFlags,
+    environment: &Environment,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> anyhow::Result<Exit> {
+    let parts = config::parts(&flags.parts, environment)?;
+    let found = examine(&parts, interrupt)?;
+    console.data(&match flags.format {
+        Format::Json => format!("{}\n", serde_json::to_string_pretty(&found)?),
+        Format::Text => found.iter().map(line).collect(),
+    });
+    let is_usable = found.iter().all(|part| part.found || !part.needed);
+    Ok(if is_usable { Exit::Success } else { Exit::Environment })
+}
+
+fn line(part: &Part) -> String {
+    let state = match (part.found, part.needed) {
+        (true, _) => "found  ",
+        (false, true) => "MISSING",
+        (false, false) => "absent ",
+    };
+    let mend = part.mend.map(|mend| format!("\n{:27}mend: {mend}", "")).unwrap_or_default();
+    format!("{state}  {:16}  {}{mend}\n", part.name, part.detail)
+}
+
+fn examine(parts: &Parts, interrupt: &Interrupt) -> anyhow::Result<Vec<Part>> {
+    let path = |path: &std::path::Path| path.display().to_string();
+    let file = |path: &std::path::Path| {
+        if path.is_file() { Ok(path.display().to_string()) } else { Err(format!("no file {}", path.display())) }
+    };
+    let jdks = find_jdks(&parts.jdk_places, interrupt);
+    let jdk_list = jdks.iter().map(|jdk| format!("{} in {}", jdk.feature, jdk.home.display())).collect::<Vec<_>>();
+    let (sandbox, why_not) = Sandbox::detect(parts.bwrap.as_deref(), interrupt)?;
+    let junit = match parts.junit.len() {
+        0..3 => Err(format!("{} of 3 jars in {}", parts.junit.len(), path(&parts.cache.join("junit")))),
+        n => Ok(format!("{n} jars in {}", path(&parts.cache.join("junit")))),
+    };
+    let tool = |tool: &Option<std::path::PathBuf>| tool.as_deref().map(path).ok_or("not on PATH".to_owned());
+    Ok(vec![
+        part("server Java", true, engine::choose_java(&parts.server_javas).map(|java: std::path::PathBuf| path(&java)), SETUP),
+        part("language server", true, engine::describe_server(&parts.jdtls_home), SETUP),
+        part("server bundle", true, file(&parts.bundle), SETUP),
+        part("model weights", true, weights(parts), SETUP),
+        part("test runner", true, file(&parts.runner), SETUP),
+        part("JUnit", true, junit, SETUP),
+        part(
+            "project JDK",
+            true,
+            if jdks.is_empty() { Err("no JDK with a compiler".to_owned()) } else { Ok(jdk_list.join(", ")) },
+            "apt-get install default-jdk-headless",
+        ),
+        part("Maven", false, tool(&parts.mvn), "apt-get install maven"),
+        part("git", false, tool(&parts.git), "apt-get install git"),
+        part(
+            "sandbox",
+            false,
+            match (sandbox, why_not) {
+                (Sandbox::Bubblewrap(bwrap), _) => Ok(path(&bwrap)),
+                (_, why) => Err(format!("{}; limits only", why.unwrap_or_default())),
+            },
+            "apt-get install bubblewrap",
+        ),
+    ])
+}
+
+fn weights(parts: &Parts) -> Result<String, String> {
+    let model = model::load(&parts.model, LoadOptions { threads: parts.threads, ..LoadOptions::default() });
+    let model = model.map_err(|error| one_line(&error))?;
+    let identity = model.identity();
+    Ok(format!("{} ({}) in {}", identity.name, identity.architecture, identity.path.display()))
+}
+
+fn part<E: std::fmt::Display>(
+    name: &'static str,
+    needed: bool,
+    result: Result<String, E>,
+    mend: &'static str,
+) -> Part {
+    match result {
+        Ok(detail) => Part { name, needed, found: true, detail, mend: None },
+        Err(error) => Part { name, needed, found: false, detail: error.to_string(), mend: Some(mend) },
+    }
+}
+
+fn one_line(error: &dyn std::error::Error) -> String {
+    let cause = error.source().map(|cause| format!(": {}", one_line(cause))).unwrap_or_default();
+    format!("{error}{cause}")
+}

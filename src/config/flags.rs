@@ -1,0 +1,196 @@
+//! Every flag of the command line, declared once.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::bug::Location;
+use crate::java::project::BuildTool;
+use crate::java::test_id::TestId;
+
+/// Writes patches for buggy Java programs
+///
+/// A language model fills the hole where the buggy lines were, a Java language server decides which continuations can
+/// still compile, and the project's tests judge the result. Plausible patches come out as diffs for `git apply`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "repair",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Exit codes: 0 plausible patch found, 1 none within the budget, 2 usage or settings, 3 environment \
+                  unusable, 4 the bug does not reproduce, 70 internal error, 130 interrupted"
+)]
+pub struct Cli {
+    /// Other things to do
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// A repair
+    #[command(flatten)]
+    pub repair: Flags,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Says which parts are there and how to get those that are not
+    Doctor(DoctorFlags),
+}
+
+/// Flags of `repair doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorFlags {
+    /// Parts of the environment
+    #[command(flatten)]
+    pub parts: PartFlags,
+    /// How the answer is written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// Flags of a repair.
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// Directory of the project
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Bug")]
+    pub project: PathBuf,
+    /// Buggy lines, counted from 1: FILE:LINE or FILE:FIRST-LAST
+    #[arg(long, value_name = "FILE:LINES", help_heading = "Bug", required = true)]
+    pub at: Option<Location>,
+    /// Insert before the line instead of replacing it
+    #[arg(long, help_heading = "Bug")]
+    pub insert: bool,
+    /// A failing test that shows the bug; may be given several times
+    #[arg(long = "test", value_name = "CLASS#METHOD", help_heading = "Bug", required = true)]
+    pub tests: Vec<TestId>,
+
+    /// Build tool that describes the project: maven where there is a pom.xml, else plain
+    #[arg(long, value_enum, value_name = "TOOL", help_heading = "Project")]
+    pub build: Option<BuildTool>,
+    /// Root of main sources; may be given several times
+    #[arg(long = "source", value_name = "DIR", help_heading = "Project")]
+    pub sources: Vec<PathBuf>,
+    /// Root of test sources; may be given several times
+    #[arg(long = "test-source", value_name = "DIR", help_heading = "Project")]
+    pub test_sources: Vec<PathBuf>,
+    /// Jars and class directories, separated by `:`
+    #[arg(long, value_name = "PATHS", value_delimiter = ':', help_heading = "Project")]
+    pub classpath: Vec<PathBuf>,
+    /// Language level: 8, 11, 17, ...
+    #[arg(long, value_name = "RELEASE", help_heading = "Project")]
+    pub level: Option<u32>,
+    /// Charset of the sources
+    #[arg(long, value_name = "NAME", help_heading = "Project")]
+    pub encoding: Option<String>,
+
+    /// Samples to draw: different fills that compile [default: 100]
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Sampling")]
+    pub samples: Option<usize>,
+    /// Decides which samples come, and in what order [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
+    pub seed: Option<u64>,
+    /// Stop after so many plausible patches
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
+    pub stop_after: Option<usize>,
+    /// Temperature of the model's distribution [default: 1.0]
+    #[arg(long, value_name = "T", help_heading = "Sampling")]
+    pub temperature: Option<f64>,
+    /// Sample from the likeliest tokens that reach this probability together [default: off]
+    #[arg(long, value_name = "P", help_heading = "Sampling")]
+    pub top_p: Option<f64>,
+    /// Sample from the K likeliest tokens [default: off]
+    #[arg(long, value_name = "K", help_heading = "Sampling")]
+    pub top_k: Option<usize>,
+    /// Most tokens of a fill [default: 50]
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
+    pub max_tokens: Option<usize>,
+    /// Most steps of the model [default: 20000]
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
+    pub max_steps: Option<u64>,
+    /// Continuations computed in one step of the model; changes no result [default: 8]
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
+    pub batch: Option<usize>,
+    /// What the language server is asked for [default: full]
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "Sampling")]
+    pub engine: Option<EngineMode>,
+    /// What the model sees besides the file [default: file]
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "Sampling")]
+    pub context: Option<ContextMode>,
+
+    /// Run directory; the same command goes on with a run that was interrupted [default: below the cache]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub run_dir: Option<PathBuf>,
+    /// Drop what an earlier run left in the run directory
+    #[arg(long, help_heading = "Output")]
+    pub fresh: bool,
+    /// Apply the best plausible patch to the project
+    #[arg(long, help_heading = "Output")]
+    pub apply: bool,
+    /// How the summary is written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Format,
+    /// Say more on stderr
+    #[arg(short, long, help_heading = "Output", conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Say nothing on stderr but errors
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+
+    /// Parts of the environment
+    #[command(flatten)]
+    pub parts: PartFlags,
+    /// Run patched code without a sandbox
+    #[arg(long, help_heading = "Environment")]
+    pub no_sandbox: bool,
+}
+
+/// Where the parts of the environment are.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PartFlags {
+    /// Model weights: a GGUF file or a directory with one
+    #[arg(long, value_name = "PATH", help_heading = "Environment")]
+    pub model: Option<PathBuf>,
+    /// JDK that compiles and runs the project
+    #[arg(long, value_name = "DIR", help_heading = "Environment")]
+    pub jdk: Option<PathBuf>,
+    /// `java` executable, 21 or newer, that runs the language server
+    #[arg(long, value_name = "FILE", help_heading = "Environment")]
+    pub server_java: Option<PathBuf>,
+    /// Unpacked Eclipse JDT language server
+    #[arg(long, value_name = "DIR", help_heading = "Environment")]
+    pub jdtls_home: Option<PathBuf>,
+    /// Threads of the model's arithmetic [default: all cores]
+    #[arg(long, value_name = "N", help_heading = "Environment")]
+    pub threads: Option<usize>,
+}
+
+/// Form of what stands on stdout.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// How far the language server guides the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineMode {
+    /// Not at all: what does not compile is found by validation
+    Off,
+    /// Names that are not there are refused
+    Prune,
+    /// Names, finished statements and complete fills are checked
+    Full,
+}
+
+/// What the model sees besides the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContextMode {
+    /// The file around the hole only
+    File,
+    /// Chunks of the project that resemble the hole's surroundings, too
+    Retrieved,
+}
