@@ -300,9 +300,11 @@ fn a_position_that_is_not_certain_is_unknown() {
 }
 
 #[test]
-fn a_nested_class_after_new_is_never_ruled_out() {
-    check_unknown("new Item.", Scope::Members);
-    check("Item.", Scope::Members, &["Tag"], &[]);
+fn no_class_is_ruled_out_after_new() {
+    check("new Item.", Scope::Members, &["Tag"], &["label"]);
+    check("Object made = new I", Scope::Types, &["Item", "Inner"], &["Iterator"]);
+    check("throw new B", Scope::Types, &["Basket"], &["BufferedReader"]);
+    check_unknown("this.new I", Scope::Types);
 }
 
 #[test]
