@@ -12,6 +12,7 @@ mod server;
 mod session;
 mod wire;
 
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,6 +44,16 @@ pub enum Unknown {
     Deadline,
     /// The request failed, or the server died twice on it.
     Failed(String),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Position(reason) => write!(f, "nothing is known here: {reason}"),
+            Self::Deadline => f.write_str("no answer in time"),
+            Self::Failed(cause) => f.write_str(cause),
+        }
+    }
 }
 
 /// The three-valued answer to a completion question.
@@ -191,7 +202,7 @@ pub enum EngineError {
         file: PathBuf,
     },
     /// Opening a hole got no answer.
-    #[error("the language server did not open the hole: {0:?}")]
+    #[error("the language server did not open the hole: {0}")]
     Unanswered(Unknown),
     /// The server died so often that it is not started again.
     #[error("the language server was restarted {limit} times")]

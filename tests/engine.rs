@@ -1,6 +1,9 @@
 //! The completion engine on a real language server: one server for all tests of this file, but for those about starting
 //! and dying. They skip themselves, and say so, where the server, the bundle or a Java runtime is absent.
 
+#[path = "engine/parts.rs"]
+mod parts;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -11,115 +14,16 @@ use repair::engine::{
 use repair::java::project::{BuildTool, Jdk, Project};
 use repair::process::{Interrupt, Spec, run};
 
-const ITEM: &str = "package shop;
+use parts::{Parts, javas, parts};
 
-public class Item {
-    public final String label;
-    private int secret;
-    public static final int LIMIT = 3;
-    public Item(String label) { this.label = label; }
-    public int price() { return secret; }
-    public static class Tag { public String text; }
-    public enum Kind { SMALL, LARGE }
-}
-";
-
+const ITEM: &str = include_str!("engine/shop/Item.java");
 /// `<hole>` is where the holes of most tests are.
-const BASKET: &str = "package shop;
-
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map.Entry;
-import static shop.Rates.*;
-
-public class Basket {
-    private final List<Item> items = new ArrayList<>();
-    private int totalCount;
-
-    /* astral: 𝒳 */ int sum(Item first, int[] weights) {
-        int total = 0;
-        String tally = \"\";
-        for (int turn = 0; turn < 3; turn++) { int throwaway = turn; }
-        <hole>return total;</hole>
-    }
-
-    void each(Runnable task) { task.run(); }
-    void later() { }
-    class Inner { }
-}
-";
-
-const RATES: &str = "package shop;
-
-class Rates { static final int TARIFF = 1; static int taxed(int x) { return x; } }
-";
-
-/// It has two errors of its own, one of them on the hole's own line number once a line is put in.
-const BROKEN: &str = "package shop;
-
-class Broken {
-    int a() { return missing(); }
-    int b(int given) {
-        <hole>return given;</hole>
-    }
-    int c() { return missing(); }
-}
-";
-
-struct Parts {
-    java: PathBuf,
-    jdtls: PathBuf,
-    bundle: PathBuf,
-    jdk: Jdk,
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "where the parts were installed is told by the environment alone"
-)]
-fn cache() -> PathBuf {
-    let from = |name| std::env::var_os(name).map(PathBuf::from);
-    from("REPAIR_HOME")
-        .or_else(|| from("XDG_CACHE_HOME").map(|dir| dir.join("repair")))
-        .or_else(|| from("HOME").map(|dir| dir.join(".cache/repair")))
-        .unwrap_or_default()
-}
-
-/// Feature release of the Java installation at `home`, from its `release` file.
-fn feature(home: &Path) -> Option<u32> {
-    let release = std::fs::read_to_string(home.join("release")).ok()?;
-    let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION=\""))?;
-    version.strip_prefix("1.").unwrap_or(version).split(['.', '"']).next()?.parse().ok()
-}
-
-fn javas() -> Vec<Jdk> {
-    let mut homes = vec![cache().join("java")];
-    if let Ok(entries) = std::fs::read_dir("/usr/lib/jvm") {
-        homes.extend(entries.flatten().map(|entry| entry.path()));
-    }
-    homes.sort();
-    homes
-        .into_iter()
-        .filter(|home| home.join("bin/java").is_file())
-        .filter_map(|home| Some(Jdk { feature: feature(&home)?, home }))
-        .collect()
-}
-
-fn parts() -> Option<Parts> {
-    let (jdtls, bundle) = (cache().join("jdtls"), cache().join("lib/repair-jdtls.jar"));
-    let javas = javas();
-    let server_java = javas.iter().find(|java| java.feature >= 21);
-    let jdk = javas.iter().min_by_key(|java| (java.feature < 17, java.feature));
-    match (jdtls.join("plugins").is_dir() && bundle.is_file(), server_java, jdk) {
-        (true, Some(java), Some(jdk)) => {
-            Some(Parts { java: java.home.join("bin/java"), jdtls, bundle, jdk: jdk.clone() })
-        }
-        _ => {
-            eprintln!("skipped: no JDT LS at {}, no bundle, or no Java 21 or newer", jdtls.display());
-            None
-        }
-    }
-}
+const BASKET: &str = include_str!("engine/shop/Basket.java");
+const RATES: &str = include_str!("engine/shop/Rates.java");
+/// It has two errors of its own, on lines that read alike.
+const BROKEN: &str = include_str!("engine/shop/Broken.java");
+/// Natural code with what is hard on a completion engine. Each line between the two marks is a hole in turn.
+const GALLERY: &str = include_str!("engine/shop/Gallery.java");
 
 /// A directory of this test binary, made afresh.
 fn fresh_dir(name: &str) -> PathBuf {
@@ -134,7 +38,9 @@ fn fresh_dir(name: &str) -> PathBuf {
 fn write_project(root: &Path) {
     let package = root.join("src/shop");
     std::fs::create_dir_all(&package).unwrap();
-    for (name, text) in [("Item", ITEM), ("Basket", BASKET), ("Rates", RATES), ("Broken", BROKEN)] {
+    for (name, text) in
+        [("Item", ITEM), ("Basket", BASKET), ("Rates", RATES), ("Broken", BROKEN), ("Gallery", GALLERY)]
+    {
         let (prefix, original, suffix) = cut(text);
         std::fs::write(package.join(format!("{name}.java")), format!("{prefix}{original}{suffix}")).unwrap();
     }
@@ -300,9 +206,78 @@ fn a_position_that_is_not_certain_is_unknown() {
 }
 
 #[test]
-fn a_nested_class_after_new_is_never_ruled_out() {
-    check_unknown("new Item.", Scope::Members);
-    check("Item.", Scope::Members, &["Tag"], &[]);
+fn no_class_is_ruled_out_after_new() {
+    check("new Item.", Scope::Members, &["Tag"], &["label"]);
+    check("Object made = new I", Scope::Types, &["Item", "Inner"], &["Iterator"]);
+    check("throw new B", Scope::Types, &["Basket"], &["BufferedReader"]);
+    check_unknown("this.new I", Scope::Types);
+}
+
+/// Identifiers of a line of code, with their offsets; literals are left out.
+fn words(line: &str) -> Vec<(usize, &str)> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = Vec::new();
+    for (start, _) in line.match_indices(|c: char| c.is_alphabetic()) {
+        let in_word = line[..start].ends_with(is_part);
+        let in_literal = line[..start].matches(['"', '\'']).count() % 2 == 1;
+        if !in_word && !in_literal {
+            let rest = &line[start..];
+            words.push((start, &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]));
+        }
+    }
+    words
+}
+
+const KEYWORDS: &str = " int for if continue switch case break default instanceof return throw new try catch finally \
+    synchronized public class this while do null boolean char assert yield super true false ";
+
+/// Whether the word at `start` of `line`, being the hole, is ruled out; `None` where nothing is known.
+fn ruled_out(engine: &mut JdtEngine, line: &str, start: usize, word: &str) -> Option<bool> {
+    let before = &line[..start];
+    let mut lists = |hole: &str, scopes: &[Scope]| {
+        scopes.iter().try_fold(false, |found, scope| match engine.complete(hole, *scope) {
+            Answer::List(names) => Some(found || names.iter().any(|name| name == word)),
+            Answer::Unknown(_) => None,
+        })
+    };
+    let found = if before.ends_with(['.', ':']) && !before.ends_with(" :") && !before.ends_with("...") {
+        lists(before, &[Scope::Members])
+    } else {
+        lists(&line[..=start], &[Scope::Names, Scope::Types])
+    };
+    found.map(|found| !found)
+}
+
+#[test]
+fn code_that_compiles_is_never_ruled_out() {
+    let (head, rest) = GALLERY.split_once("        // begin\n").unwrap();
+    let (body, tail) = rest.split_once("        // end\n").unwrap();
+    let (mut prefix, mut known, mut unknown) = (head.to_owned(), 0, 0);
+    for line in body.split_inclusive('\n') {
+        let suffix = format!("{}{tail}", &body[prefix.len() - head.len() + line.len()..]);
+        let fixture = format!("{prefix}<hole>{line}</hole>{suffix}");
+        with_hole("Gallery", &fixture, |engine| {
+            assert_eq!(problems(engine, line, false), [], "{line}");
+            for (start, word) in words(line) {
+                // A label that the hole declares is the one thing that is not foreseen.
+                if KEYWORDS.contains(&format!(" {word} "))
+                    || line.trim_start().starts_with(&format!("{word}: "))
+                {
+                    continue;
+                }
+                match ruled_out(engine, line, start, word) {
+                    Some(out) => {
+                        assert!(!out, "`{word}` ruled out after `{}`", &line[..start]);
+                        known += 1;
+                    }
+                    None => unknown += 1,
+                }
+            }
+        });
+        prefix += line;
+    }
+    eprintln!("{known} known, {unknown} unknown");
+    assert!(known >= unknown, "{known} known, {unknown} unknown: too little is known to be of use");
 }
 
 #[test]
@@ -415,6 +390,66 @@ fn a_start_that_takes_too_long_is_an_error() {
     let settings = ServerSettings { start_deadline, ..settings(&parts, fresh_dir("state-late")) };
     let error = JdtEngine::start(settings, &project(Path::new("/"), parts.jdk)).unwrap_err();
     assert_eq!(error.to_string(), "the language server was not ready within 1ms");
+}
+
+/// Settings for a server that is a shell script: it passes for Java 25 and then does what `script` says.
+fn scripted(name: &str, script: &str) -> ServerSettings {
+    use std::os::unix::fs::PermissionsExt;
+    let home = fresh_dir(name);
+    for file in ["plugins/org.eclipse.equinox.launcher_1.jar", "configuration/config.ini", "bundle.jar"] {
+        std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+        std::fs::write(home.join(file), "").unwrap();
+    }
+    let java = home.join("java");
+    let probe =
+        r#"[ "$1" = -XshowSettings:properties ] && { echo "java.specification.version = 25" >&2; exit; }"#;
+    std::fs::write(&java, format!("#!/bin/sh\n{probe}\n{script}\n")).unwrap();
+    std::fs::set_permissions(&java, PermissionsExt::from_mode(0o755)).unwrap();
+    ServerSettings {
+        java,
+        bundle: home.join("bundle.jar"),
+        state_dir: home.join("state"),
+        jdtls_home: home,
+        start_deadline: Duration::from_secs(20),
+        request_deadline: Duration::from_secs(20),
+        heap_mb: 64,
+    }
+}
+
+fn start_error(settings: ServerSettings) -> String {
+    let jdk = Jdk { home: PathBuf::from("/nowhere"), feature: 17 };
+    JdtEngine::start(settings, &project(Path::new("/nowhere"), jdk)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_server_that_dies_at_its_start_leaves_its_last_words() {
+    let error = start_error(scripted("dying", "echo 'no room' >&2; exit 3"));
+    assert_eq!(error, "the language server ended while starting: no room");
+}
+
+#[test]
+fn a_server_that_talks_nonsense_is_given_up() {
+    let error = start_error(scripted("talking", "echo hello; echo 'what now' >&2; sleep 600"));
+    assert_eq!(error, "the language server ended while starting: what now");
+}
+
+#[test]
+fn a_mute_server_costs_one_question_and_is_replaced() {
+    let Some(parts) = parts() else { return };
+    let root = fresh_dir("mute");
+    write_project(&root);
+    let request_deadline = Duration::from_secs(5);
+    let settings = ServerSettings { request_deadline, ..settings(&parts, fresh_dir("state-mute")) };
+    let mut engine = JdtEngine::start(settings, &project(&root, parts.jdk)).unwrap();
+    let (prefix, original, suffix) = cut(BASKET);
+    engine.open(&root.join("src/shop/Basket.java"), prefix, original, suffix).unwrap();
+    let pid = engine.server_pid();
+    let freeze = Spec::new("/bin/kill", "/", Duration::from_secs(10)).args(["-STOP", &pid.to_string()]);
+    assert!(run(&freeze, &Interrupt::default()).unwrap().success());
+    assert_eq!(engine.complete("first.", Scope::Members), Answer::Unknown(Unknown::Deadline));
+    assert!(!names(engine.complete("first.", Scope::Members)).is_empty());
+    assert_ne!(engine.server_pid(), pid);
+    assert_eq!(engine.counters().unknowns.into_iter().collect::<Vec<_>>(), [("deadline".to_owned(), 1)]);
 }
 
 #[test]

@@ -170,19 +170,11 @@ impl JdtEngine {
         let started = Instant::now();
         let mut answer = Err(Silence::Ended);
         for _ in 0..=RESTARTS_PER_QUESTION {
-            if let Err(error) = self.revive() {
-                answer = Err(Silence::Refused(error.to_string()));
-                continue;
-            }
-            *self.counters.questions.entry(command).or_default() += 1;
-            let client = self.client.as_ref().expect("it was revived above");
-            answer = client.command(command, args.clone(), self.deadline(command));
-            match &answer {
-                // A mute server would be mute for the next question, too.
-                Err(Silence::Ended | Silence::Mute) => self.client = None,
-                _spoke => break,
-            }
-            if matches!(answer, Err(Silence::Mute)) {
+            answer = match self.revive() {
+                Ok(()) => self.put(command, args.clone()),
+                Err(error) => Err(Silence::Refused(error.to_string())),
+            };
+            if self.client.is_some() || matches!(answer, Err(Silence::Mute)) {
                 break;
             }
         }
@@ -195,6 +187,17 @@ impl JdtEngine {
                 Err(Unknown::Failed("the language server died of it again and again".to_owned()))
             }
         }
+    }
+
+    /// Puts a question to the server that runs now, and gives up the server if it is not going to answer another one.
+    fn put(&mut self, command: Command, args: serde_json::Value) -> Result<serde_json::Value, Silence> {
+        *self.counters.questions.entry(command).or_default() += 1;
+        let client = self.client.as_ref().ok_or(Silence::Ended)?;
+        let answer = client.command(command, args, self.deadline(command));
+        if matches!(answer, Err(Silence::Ended | Silence::Mute)) {
+            self.client = None;
+        }
+        answer
     }
 
     /// Opening compiles a file for the first time, which a new server is slow at.

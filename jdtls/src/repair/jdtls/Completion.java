@@ -77,10 +77,7 @@ final class Completion {
     }
 
     private String doubtOfReceiver() {
-        if (!text.followsReceiver()) {
-            return "no_receiver";
-        }
-        return null;
+        return text.followsReceiver() ? null : "no_receiver";
     }
 
     private String doubtOfWord() {
@@ -112,7 +109,7 @@ final class Completion {
             }
         };
         int caret = session.prefix().length() + hole.length();
-        String file = session.prefix() + hole + text.closing() + session.suffix();
+        String file = withoutNew(session.prefix() + hole + text.closing() + session.suffix());
         try {
             session.setText(file);
             session.workingCopy().codeComplete(caret, proposals, session.owner(), monitor);
@@ -126,6 +123,15 @@ final class Completion {
         }
         String doubt = doubtAfter(proposals);
         return doubt == null ? list(proposals, file, caret) : Verdict.unknown(doubt);
+    }
+
+    /**
+     * After {@code new} the engine thinks of constructors: it leaves out types of this unit and all nested ones. Without it
+     * the same types are listed as anywhere else, and some that cannot be created.
+     */
+    private String withoutNew(String file) {
+        int at = scope == Scope.NAMES ? -1 : text.newOfCaret();
+        return at < 0 ? file : file.substring(0, at) + "   " + file.substring(at + "new".length());
     }
 
     private static boolean isIndexed() {
@@ -146,7 +152,7 @@ final class Completion {
         if (!proposals.token().isEmpty()) {
             return "token";
         }
-        return new Receiver(proposals.node(), session, text.isAfterNew()).doubt(proposals.isEmpty());
+        return new Receiver(proposals.node(), session).doubt(proposals.isEmpty());
     }
 
     private String doubtOfNames(Proposals proposals) {

@@ -95,13 +95,13 @@ final class HoleText {
         return at(before).equals("]") || before >= 0 && code.get(before).isWord() && !NOT_A_TYPE.contains(at(before));
     }
 
-    /** Whether the receiver or word at the caret belongs to an instance creation. */
-    boolean isAfterNew() {
+    /** Offset of the {@code new} that the receiver or word at the caret belongs to; -1 if there is none. */
+    int newOfCaret() {
         int i = code.size() - 1;
         while (i >= 0 && (at(i).equals(".") || code.get(i).isWord() && !at(i).equals("new"))) {
             i--;
         }
-        return at(i).equals("new");
+        return at(i).equals("new") ? code.get(i).start() : -1;
     }
 
     /** Whether the word at the caret names the class of a qualified instance creation, {@code outer.new Inner}. */

@@ -59,8 +59,8 @@ record Lexemes(List<Lexeme> all, int open) {
         IScanner scanner = ToolFactory.createScanner(false, false, false, level, level);
         scanner.setSource(text.toCharArray());
         try {
-            scanner.getNextToken();
-            return new String(scanner.getCurrentTokenSource());
+            boolean found = scanner.getNextToken() != ITerminalSymbols.TokenNameEOF;
+            return found ? new String(scanner.getCurrentTokenSource()) : "";
         } catch (InvalidInputException noLexeme) {
             return "";
         }

@@ -16,7 +16,7 @@ import org.eclipse.jdt.internal.compiler.lookup.TypeBinding;
 import org.eclipse.jdt.internal.compiler.lookup.VariableBinding;
 
 /** The expression, type or package before the dot at the caret: whether it is known so well that its members are. */
-record Receiver(ASTNode node, Session session, boolean afterNew) {
+record Receiver(ASTNode node, Session session) {
     /** Why its members are not known, or null. {@code none}: the engine proposes none. */
     String doubt(boolean none) {
         if (node instanceof CompletionOnMemberAccess access) {
@@ -29,8 +29,7 @@ record Receiver(ASTNode node, Session session, boolean afterNew) {
             return doubtOfBinding(name.binding, none);
         }
         if (node instanceof CompletionOnQualifiedTypeReference && session.inBody()) {
-            // After `new` nothing is ever listed for a type's nested types.
-            return afterNew || none ? "qualified_type" : null;
+            return none ? "qualified_type" : null;
         }
         return node.getClass().getSimpleName();
     }
