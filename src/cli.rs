@@ -59,7 +59,11 @@ fn loudness(flags: &Flags) -> Loudness {
 fn interrupt() -> anyhow::Result<Interrupt> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(Exit::Interrupted as u8), Arc::clone(&flag))?;
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            i32::from(Exit::Interrupted as u8),
+            Arc::clone(&flag),
+        )?;
         signal_hook::flag::register(signal, Arc::clone(&flag))?;
     }
     Ok(Interrupt::from_flag(flag))

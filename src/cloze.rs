@@ -94,7 +94,13 @@ mod tests {
 
     #[test]
     fn a_replacement_takes_the_newline_before_its_lines() {
-        check("a\nb\nc\n", Lines::Replace { first: 2, last: 2 }, ["a", "\nb", "\nc\n"], "\nx\ny", "a\nx\ny\nc\n");
+        check(
+            "a\nb\nc\n",
+            Lines::Replace { first: 2, last: 2 },
+            ["a", "\nb", "\nc\n"],
+            "\nx\ny",
+            "a\nx\ny\nc\n",
+        );
     }
 
     #[test]
@@ -109,7 +115,13 @@ mod tests {
 
     #[test]
     fn a_fill_takes_the_line_ends_of_its_neighbours() {
-        check("a\r\nb\r\nc\n", Lines::Replace { first: 2, last: 2 }, ["a", "\nb", "\nc\n"], "\nx", "a\r\nx\r\nc\n");
+        check(
+            "a\r\nb\r\nc\n",
+            Lines::Replace { first: 2, last: 2 },
+            ["a", "\nb", "\nc\n"],
+            "\nx",
+            "a\r\nx\r\nc\n",
+        );
     }
 
     #[test]

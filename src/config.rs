@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::build::Overrides;
+use crate::decode::Settings;
 use crate::decode::oracle::Guidance;
-use crate::decode::{Settings, Truncation};
+use crate::decode::proposer::Truncation;
 use crate::java::project::BuildTool;
 use crate::process::find_in;
 
 pub mod flags;
 
-use flags::{ContextMode, EngineMode, Flags, PartFlags};
+use flags::{ContextMode, EngineMode, Flags, PartFlags, Switch};
 
 /// The embedded default model, below the cache's `models/`.
 pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -123,6 +124,7 @@ struct SettingsFile {
     batch: Option<usize>,
     engine: Option<EngineMode>,
     context: Option<ContextMode>,
+    prior: Option<Switch>,
     model: Option<PathBuf>,
     jdk: Option<PathBuf>,
     server_java: Option<PathBuf>,
@@ -142,7 +144,10 @@ impl SettingsFile {
         };
         toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            ConfigError::File { path, reason: format!("line {line}: {}", error.message().replace('\n', ", ")) }
+            ConfigError::File {
+                path,
+                reason: format!("line {line}: {}", error.message().replace('\n', ", ")),
+            }
         })
     }
 }
@@ -191,14 +196,22 @@ fn resolve_parts(flags: &PartFlags, env: &Environment, file: &SettingsFile) -> R
     let installed = subdirectories(Path::new(JVM_DIR));
     let server_java = pick(&flags.server_java, &env.server_java, &file.server_java);
     Ok(Parts {
-        model: pick(&flags.model, &env.model, &file.model).unwrap_or_else(|| cache.join("models").join(DEFAULT_MODEL)),
+        model: pick(&flags.model, &env.model, &file.model)
+            .unwrap_or_else(|| cache.join("models").join(DEFAULT_MODEL)),
         server_javas: server_java.map_or_else(|| server_javas(env, &cache, &installed), |java| vec![java]),
-        jdtls_home: pick(&flags.jdtls_home, &env.jdtls_home, &file.jdtls_home).unwrap_or_else(|| cache.join("jdtls")),
+        jdtls_home: pick(&flags.jdtls_home, &env.jdtls_home, &file.jdtls_home)
+            .unwrap_or_else(|| cache.join("jdtls")),
         bundle: cache.join("lib/repair-jdtls.jar"),
         runner: cache.join("lib/repair-runner.jar"),
         junit: jars(&cache.join("junit")),
         jdk: pick(&flags.jdk, &env.jdk, &file.jdk),
-        jdk_places: env.java_home.iter().cloned().chain(home_of(env.find("javac"))).chain(installed).collect(),
+        jdk_places: env
+            .java_home
+            .iter()
+            .cloned()
+            .chain(home_of(env.find("javac")))
+            .chain(installed)
+            .collect(),
         mvn: env.find("mvn"),
         git: env.find("git"),
         bwrap: env.find("bwrap"),
@@ -213,7 +226,11 @@ fn resolve_parts(flags: &PartFlags, env: &Environment, file: &SettingsFile) -> R
 
 fn server_javas(env: &Environment, cache: &Path, installed: &[PathBuf]) -> Vec<PathBuf> {
     let homes = env.java_home.iter().chain(installed).map(|home| home.join("bin/java"));
-    std::iter::once(cache.join("java/bin/java")).chain(homes).chain(env.find("java")).filter(|java| java.is_file()).collect()
+    std::iter::once(cache.join("java/bin/java"))
+        .chain(homes)
+        .chain(env.find("java"))
+        .filter(|java| java.is_file())
+        .collect()
 }
 
 /// The JDK that an executable belongs to, by the symbolic links that lead to it.
@@ -259,12 +276,15 @@ pub struct Config {
     pub guidance: Guidance,
     /// What the model sees.
     pub context: ContextMode,
+    /// Whether the project's own n-grams are mixed into the model's distribution.
+    pub prior: bool,
 }
 
 /// Resolves the settings of a repair in the project at `root`.
 pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<Config, ConfigError> {
     let file = SettingsFile::read(root)?;
-    let variable = |name, value: &Option<OsString>| value.as_ref().map(|value| number(name, value)).transpose();
+    let variable =
+        |name, value: &Option<OsString>| value.as_ref().map(|value| number(name, value)).transpose();
     let samples = flags
         .samples
         .or(variable("REPAIR_SAMPLES", &environment.samples)?.map(|n: u64| n as usize))
@@ -275,7 +295,7 @@ pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<
         seed,
         truncation: truncation(flags, &file)?,
         max_tokens: flags.max_tokens.or(file.max_tokens).unwrap_or(50),
-        batch: at_least_one("--batch", flags.batch.or(file.batch).unwrap_or(8))?,
+        batch: at_least_one("--batch", flags.batch.or(file.batch).unwrap_or(32))?,
         max_steps: flags.max_steps.or(file.max_steps).unwrap_or(20_000),
     };
     let guidance = match flags.engine.or(file.engine).unwrap_or(EngineMode::Full) {
@@ -290,6 +310,7 @@ pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<
         search,
         guidance,
         context: flags.context.or(file.context).unwrap_or(ContextMode::File),
+        prior: flags.prior.or(file.prior).unwrap_or(Switch::On) == Switch::On,
         overrides: overrides(flags, file),
     })
 }
@@ -377,6 +398,9 @@ mod tests {
             "`REPAIR_SAMPLES=x` is not a whole number"
         );
         let message = check(&[], [None; 2], "seed = 1\nsampels = 5").unwrap_err();
-        assert!(message.starts_with("cannot use `repair.toml`: line 2: unknown field `sampels`"), "{message}");
+        assert!(
+            message.starts_with("cannot use `repair.toml`: line 2: unknown field `sampels`"),
+            "{message}"
+        );
     }
 }

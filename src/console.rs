@@ -115,7 +115,8 @@ impl Console {
         self.bar.set_position(figures.drawn as u64);
         let Some(since) = self.samples_since.filter(|_| figures.positions > 0) else { return };
         let seconds = since.elapsed().as_secs_f64().max(0.001);
-        let left = seconds / figures.drawn.max(1) as f64 * figures.wanted.saturating_sub(figures.drawn) as f64;
+        let left =
+            seconds / figures.drawn.max(1) as f64 * figures.wanted.saturating_sub(figures.drawn) as f64;
         let left = if figures.drawn == 0 { "?".to_owned() } else { format!("{left:.0}") };
         self.bar.set_message(format!(
             "{:.0} tokens/s, {} refused, {} judged, {} plausible, {left} s left",

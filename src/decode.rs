@@ -9,58 +9,13 @@ pub mod clock;
 pub mod memo;
 pub mod oracle;
 pub mod partial;
+pub mod proposer;
 pub mod search;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decode::proposer::Truncation;
 use crate::model::ModelError;
-
-/// How logits become probabilities, in this order: temperature, top-k, top-p; what is left is normalised.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Truncation {
-    /// Divides the logits; above 0.
-    pub temperature: f64,
-    /// Only the `k` likeliest tokens.
-    pub top_k: Option<usize>,
-    /// Only the likeliest tokens that together reach this probability.
-    pub top_p: Option<f64>,
-}
-
-impl Truncation {
-    /// The probabilities of a row of logits.
-    pub fn probabilities(&self, logits: &[f32]) -> Vec<f32> {
-        let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let scale = 1.0 / self.temperature as f32;
-        let mut p: Vec<f32> = logits.iter().map(|&logit| ((logit - max) * scale).exp()).collect();
-        normalise(&mut p);
-        if self.top_k.is_some() || self.top_p.is_some() {
-            self.cut(&mut p);
-            normalise(&mut p);
-        }
-        p
-    }
-
-    fn cut(&self, p: &mut [f32]) {
-        let mut order: Vec<usize> = (0..p.len()).collect();
-        order.sort_unstable_by(|&a, &b| p[b].total_cmp(&p[a]).then(a.cmp(&b)));
-        let mut before = 0.0;
-        for (rank, &id) in order.iter().enumerate() {
-            let over_k = self.top_k.is_some_and(|k| rank >= k);
-            let over_p = self.top_p.is_some_and(|top_p| before >= top_p);
-            before += f64::from(p[id]);
-            if over_k || over_p {
-                p[id] = 0.0;
-            }
-        }
-    }
-}
-
-fn normalise(p: &mut [f32]) {
-    let sum: f64 = p.iter().map(|&p| f64::from(p)).sum();
-    for p in p {
-        *p = (f64::from(*p) / sum) as f32;
-    }
-}
 
 /// Settings of one search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -91,9 +91,11 @@ impl RunDir {
         match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io("read", &path)(error)),
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|source| RecordError::Damaged { path, line: source.line(), source }),
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|source| RecordError::Damaged {
+                path,
+                line: source.line(),
+                source,
+            }),
         }
     }
 
@@ -126,8 +128,13 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
     /// Opens the file and returns the lines that are in it. What follows the last line end is dropped.
     pub fn open(path: PathBuf) -> Result<(Self, Vec<T>), RecordError> {
         let mut options = OpenOptions::new();
-        let mut file =
-            options.create(true).read(true).write(true).truncate(false).open(&path).map_err(io("create", &path))?;
+        let mut file = options
+            .create(true)
+            .read(true)
+            .write(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io("create", &path))?;
         let bytes = std::fs::read(&path).map_err(io("read", &path))?;
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate();

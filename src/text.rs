@@ -61,7 +61,8 @@ impl Source {
         let valid = declared.decode_without_bom_handling_and_without_replacement(&bytes).is_some();
         let encoding = if valid { declared } else { WINDOWS_1252 };
         let mut line_starts = vec![0];
-        line_starts.extend(bytes.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at + 1));
+        line_starts
+            .extend(bytes.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at + 1));
         if line_starts.len() > 1 && line_starts.last() == Some(&bytes.len()) {
             line_starts.pop();
         }

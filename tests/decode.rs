@@ -6,8 +6,9 @@ use repair::bug::Lines;
 use repair::cloze::Cloze;
 use repair::decode::memo::{Event, Memo};
 use repair::decode::oracle::{Guidance, Oracle};
+use repair::decode::proposer::Truncation;
 use repair::decode::search::Search;
-use repair::decode::{Sample, Settings, StopReason, Truncation};
+use repair::decode::{Sample, Settings, StopReason};
 use repair::engine::{Answer, Check, CompletionEngine, HolePlace, Scope};
 use repair::model::{HoleEnd, Identity, KvNode, Model, ModelError, Position, Prompt, PromptParts, Row};
 use repair::text::Source;
@@ -33,7 +34,8 @@ fn logits(path: &[TokenId]) -> Vec<f32> {
     }
     (0..=TOKENS.len() as u64)
         .map(|id| {
-            let bits = (state ^ id.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40;
+            let bits =
+                (state ^ id.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40;
             bits as f32 / (1 << 23) as f32
         })
         .collect()
@@ -133,7 +135,7 @@ fn settings(seed: u64, batch: usize) -> Settings {
 fn draw(settings: Settings, n: usize, memo: Memo) -> (Vec<Sample>, Vec<Event>, usize) {
     let (mut model, mut engine, cloze) = (Script::new(), Replay, cloze());
     let oracle = Oracle::new(&mut engine, Guidance::FULL, "");
-    let mut search = Search::new(&mut model, oracle, &cloze, &[], settings, memo).unwrap();
+    let mut search = Search::new(&mut model, oracle, &cloze, &[], settings, None, memo).unwrap();
     let mut samples = Vec::new();
     while samples.len() < n {
         match search.next(&mut |_| false).unwrap() {
@@ -165,7 +167,10 @@ fn enumerate() -> BTreeMap<String, f64> {
                 if text.matches('a').count() < 2 {
                     *fills.entry(normal(&text)).or_default() += p;
                 }
-            } else if path.len() < MAX_TOKENS && bytes != " zz;" && (bytes.starts_with('\n') || !text.is_empty()) {
+            } else if path.len() < MAX_TOKENS
+                && bytes != " zz;"
+                && (bytes.starts_with('\n') || !text.is_empty())
+            {
                 path.push(token);
                 walk(path, p, fills);
                 path.pop();
@@ -228,7 +233,8 @@ fn locally_renormalised() -> BTreeMap<String, f64> {
             END => text.matches('a').count() < 2,
             _ => path.len() < MAX_TOKENS && bytes != " zz;" && (bytes.starts_with('\n') || !text.is_empty()),
         };
-        let mass: f64 = (0..).zip(TOKENS).filter(|(_, bytes)| fits(bytes)).map(|(id, _): (usize, _)| next[id]).sum();
+        let mass: f64 =
+            (0..).zip(TOKENS).filter(|(_, bytes)| fits(bytes)).map(|(id, _): (usize, _)| next[id]).sum();
         let fitting: Vec<(TokenId, &str)> = (0..).zip(TOKENS).filter(|(_, bytes)| fits(bytes)).collect();
         for (token, bytes) in fitting {
             let p = p * next[token as usize] / mass;
@@ -301,16 +307,4 @@ fn a_remembered_search_goes_on_without_the_model() {
 fn other_seeds_give_other_samples() {
     let first = |seed| draw(settings(seed, 8), 10, Memo::default()).0;
     assert_ne!(first(1), first(2));
-}
-
-#[test]
-fn probabilities_are_cut_by_temperature_then_k_then_p() {
-    let cut = |truncation: Truncation| truncation.probabilities(&[3.0f32.ln(), 2.0f32.ln(), 1.0f32.ln()]);
-    let near = |p: Vec<f32>, q: [f32; 3]| assert!(p.iter().zip(q).all(|(a, b)| (a - b).abs() < 1e-6), "{p:?} {q:?}");
-    let all = Truncation { temperature: 1.0, top_k: None, top_p: None };
-    near(cut(all), [0.5, 1.0 / 3.0, 1.0 / 6.0]);
-    near(cut(Truncation { temperature: 0.5, ..all }), [9.0 / 14.0, 4.0 / 14.0, 1.0 / 14.0]);
-    near(cut(Truncation { top_k: Some(2), ..all }), [0.6, 0.4, 0.0]);
-    near(cut(Truncation { top_p: Some(0.5), ..all }), [1.0, 0.0, 0.0]);
-    near(cut(Truncation { top_p: Some(0.51), ..all }), [0.6, 0.4, 0.0]);
 }

@@ -7,8 +7,9 @@ use sha2::{Digest, Sha256};
 
 use crate::bug::Lines;
 use crate::config::flags::ContextMode;
+use crate::decode::Settings;
 use crate::decode::oracle::Guidance;
-use crate::decode::{Settings, Truncation};
+use crate::decode::proposer::Truncation;
 use crate::java::project::Project;
 use crate::java::test_id::TestId;
 use crate::model::Identity;
@@ -37,6 +38,7 @@ pub struct Inputs {
     pub max_tokens: usize,
     pub guidance: Guidance,
     pub context: ContextMode,
+    pub prior: bool,
     pub model_sha256: String,
     pub bundle_sha256: String,
     pub level: u32,
@@ -69,6 +71,7 @@ pub struct Sources<'a> {
     pub search: &'a Settings,
     pub guidance: Guidance,
     pub context: ContextMode,
+    pub prior: bool,
     pub model: &'a Identity,
     pub bundle: &'a Path,
     pub project: &'a Project,
@@ -93,6 +96,7 @@ impl Inputs {
             max_tokens: from.search.max_tokens,
             guidance: from.guidance,
             context: from.context,
+            prior: from.prior,
             model_sha256: from.model.sha256.clone(),
             bundle_sha256: sha256(&bundle),
             level: from.project.level,

@@ -29,7 +29,7 @@ pub struct Ranked {
     pub log_p: f64,
     /// Lines added and removed.
     pub size: usize,
-    /// Its diff.
+    /// Its diff, relative to the run directory.
     pub diff: PathBuf,
     /// The whole patched file.
     #[serde(skip)]
@@ -61,10 +61,21 @@ impl<'a> Samples<'a> {
         let mut memo = Memo::default();
         events.into_iter().for_each(|event| memo.learn(event));
         let verdicts = verdicts.into_iter().map(|line| (line.index, line.verdict.outcome)).collect();
-        let file = file.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/");
+        let file =
+            file.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/");
         let n_recorded = samples.len();
-        let own =
-            Self { dir, file, cloze, samples, verdicts, n_recorded, n_seen: 0, patch_lines, verdict_lines, tree_lines };
+        let own = Self {
+            dir,
+            file,
+            cloze,
+            samples,
+            verdicts,
+            n_recorded,
+            n_seen: 0,
+            patch_lines,
+            verdict_lines,
+            tree_lines,
+        };
         Ok((own, memo))
     }
 
@@ -79,7 +90,8 @@ impl<'a> Samples<'a> {
     /// Takes the next sample. Returns the patched file if it has no verdict yet.
     pub fn add(&mut self, sample: Sample) -> anyhow::Result<Option<Vec<u8>>> {
         self.n_seen += 1;
-        let text = self.cloze.fill(&sample.fill).context("a sample cannot be written in the file's encoding")?;
+        let text =
+            self.cloze.fill(&sample.fill).context("a sample cannot be written in the file's encoding")?;
         let index = sample.index;
         if self.n_seen <= self.n_recorded {
             let recorded = &self.samples[self.n_seen - 1];
@@ -127,7 +139,10 @@ impl<'a> Samples<'a> {
 
     /// Verdicts among the samples drawn, by sample.
     pub fn verdicts(&self) -> impl Iterator<Item = (usize, Outcome)> {
-        self.verdicts.iter().map(|(&index, &outcome)| (index, outcome)).filter(|&(index, _)| index <= self.n_seen)
+        self.verdicts
+            .iter()
+            .map(|(&index, &outcome)| (index, outcome))
+            .filter(|&(index, _)| index <= self.n_seen)
     }
 
     /// Number of plausible patches.
@@ -136,12 +151,14 @@ impl<'a> Samples<'a> {
     }
 
     /// Plausible patches, the likeliest first, then the smallest.
-    pub fn ranking(&self) -> anyhow::Result<Vec<Ranked>> {
+    pub fn ranking(&self, run_dir: &Path) -> anyhow::Result<Vec<Ranked>> {
         let plausible = self.verdicts().filter(|&(_, outcome)| outcome == Outcome::Plausible);
         let mut ranking = plausible
             .map(|(index, _)| {
                 let (log_p, size) = (self.samples[index - 1].log_p, patch::size(&self.diff(index)?));
-                Ok(Ranked { index, log_p, size, diff: self.diff_path(index), patched: self.patched(index)? })
+                let diff = self.diff_path(index);
+                let diff = diff.strip_prefix(run_dir).unwrap_or(&diff).to_owned();
+                Ok(Ranked { index, log_p, size, diff, patched: self.patched(index)? })
             })
             .collect::<anyhow::Result<Vec<_>>>()?;
         ranking.sort_by(|a, b| b.log_p.total_cmp(&a.log_p).then(a.size.cmp(&b.size)));

@@ -58,10 +58,15 @@ fn line(part: &Part) -> String {
 fn examine(parts: &Parts, interrupt: &Interrupt) -> anyhow::Result<Vec<Part>> {
     let path = |path: &std::path::Path| path.display().to_string();
     let file = |path: &std::path::Path| {
-        if path.is_file() { Ok(path.display().to_string()) } else { Err(format!("no file {}", path.display())) }
+        if path.is_file() {
+            Ok(path.display().to_string())
+        } else {
+            Err(format!("no file {}", path.display()))
+        }
     };
     let jdks = find_jdks(&parts.jdk_places, interrupt);
-    let jdk_list = jdks.iter().map(|jdk| format!("{} in {}", jdk.feature, jdk.home.display())).collect::<Vec<_>>();
+    let jdk_list =
+        jdks.iter().map(|jdk| format!("{} in {}", jdk.feature, jdk.home.display())).collect::<Vec<_>>();
     let (sandbox, why_not) = Sandbox::detect(parts.bwrap.as_deref(), interrupt)?;
     let junit = match parts.junit.len() {
         0..3 => Err(format!("{} of 3 jars in {}", parts.junit.len(), path(&parts.cache.join("junit")))),
@@ -69,7 +74,12 @@ fn examine(parts: &Parts, interrupt: &Interrupt) -> anyhow::Result<Vec<Part>> {
     };
     let tool = |tool: &Option<std::path::PathBuf>| tool.as_deref().map(path).ok_or("not on PATH".to_owned());
     Ok(vec![
-        part("server Java", true, engine::choose_java(&parts.server_javas).map(|java: std::path::PathBuf| path(&java)), SETUP),
+        part(
+            "server Java",
+            true,
+            engine::choose_java(&parts.server_javas).map(|java: std::path::PathBuf| path(&java)),
+            SETUP,
+        ),
         part("language server", true, engine::describe_server(&parts.jdtls_home), SETUP),
         part("server bundle", true, file(&parts.bundle), SETUP),
         part("model weights", true, weights(parts), SETUP),

@@ -37,7 +37,9 @@ pub fn run(
     };
     let summary = campaign::repair(&task, &config, interrupt, &mut |progress| console.progress(&progress))?;
     console.clear();
-    if flags.apply && let Some(best) = summary.ranking.first() {
+    if flags.apply
+        && let Some(best) = summary.ranking.first()
+    {
         let path = campaign::apply(&task, &summary, best)?;
         console.note(&format!("applied patch {} to {}", best.index, path.display()));
     }
@@ -72,7 +74,7 @@ fn text(summary: &Summary) -> anyhow::Result<String> {
     use std::fmt::Write as _;
     let mut out = String::new();
     if let Some(best) = summary.ranking.first() {
-        out.push_str(&String::from_utf8_lossy(&std::fs::read(&best.diff)?));
+        out.push_str(&String::from_utf8_lossy(&std::fs::read(summary.run_dir.join(&best.diff))?));
         out.push('\n');
     }
     writeln!(
@@ -88,7 +90,7 @@ fn text(summary: &Summary) -> anyhow::Result<String> {
         writeln!(
             out,
             "{rank:>4}. {}  ln p {:.2}, {} lines changed",
-            patch.diff.display(),
+            summary.run_dir.join(&patch.diff).display(),
             patch.log_p,
             patch.size
         )?;

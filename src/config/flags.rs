@@ -106,7 +106,7 @@ pub struct Flags {
     /// Most steps of the model [default: 20000]
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     pub max_steps: Option<u64>,
-    /// Continuations computed in one step of the model; changes no result [default: 8]
+    /// Most continuations computed in one step of the model; changes no result [default: 32]
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     pub batch: Option<usize>,
     /// What the language server is asked for [default: full]
@@ -115,6 +115,9 @@ pub struct Flags {
     /// What the model sees besides the file [default: file]
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Sampling")]
     pub context: Option<ContextMode>,
+    /// Mix the project's own n-grams into the model's distribution [default: on]
+    #[arg(long, value_enum, value_name = "SWITCH", help_heading = "Sampling")]
+    pub prior: Option<Switch>,
 
     /// Run directory; the same command goes on with a run that was interrupted [default: below the cache]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -171,6 +174,16 @@ pub enum Format {
     Text,
     /// For programs
     Json,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Switch {
+    /// On
+    On,
+    /// Off
+    Off,
 }
 
 /// How far the language server guides the model.

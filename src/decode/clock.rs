@@ -201,10 +201,12 @@ mod tests {
 
     fn order(seed: u64, probabilities: &[f32]) -> Vec<TokenId> {
         let mut clock = Clock::root(root_key(seed), Proposal::new(probabilities));
-        std::iter::from_fn(|| clock.ring()).map(|(_, bell)| match bell {
-            Bell::Token(token, _) => token,
-            Bell::Rest { .. } => panic!("everything is named"),
-        }).collect()
+        std::iter::from_fn(|| clock.ring())
+            .map(|(_, bell)| match bell {
+                Bell::Token(token, _) => token,
+                Bell::Rest { .. } => panic!("everything is named"),
+            })
+            .collect()
     }
 
     #[test]

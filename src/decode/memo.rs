@@ -107,7 +107,10 @@ mod tests {
     fn an_event_survives_its_line() {
         let key = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255];
         let events = [
-            Event::Proposal { key, proposal: Proposal { top: vec![(7, 0.1), (3, 1.0 / 3.0)], rest: 0.1 + 0.2 } },
+            Event::Proposal {
+                key,
+                proposal: Proposal { top: vec![(7, 0.1), (3, 1.0 / 3.0)], rest: 0.1 + 0.2 },
+            },
             Event::Rest { key, token: 9, p: 1e-6, left: 0.25 },
             Event::Verdict { key, refusal: Some(Refusal::Name) },
             Event::Verdict { key, refusal: None },

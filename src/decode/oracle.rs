@@ -60,8 +60,8 @@ pub enum Feasibility {
 /// case by case against JDT 3.46: undefined, invisible or mistyped things, wrong arguments, final assignments and
 /// declarations that clash. Syntax errors, unreachable code and unhandled exceptions are mendable and not here.
 const DEAD: [u32; 31] = [
-    2, 16, 17, 19, 50, 52, 55, 58, 70, 71, 80, 83, 100, 101, 105, 114, 115, 127, 130, 150, 154, 156, 157, 160, 175,
-    201, 390, 581, 622, 1503, 1504,
+    2, 16, 17, 19, 50, 52, 55, 58, 70, 71, 80, 83, 100, 101, 105, 114, 115, 127, 130, 150, 154, 156, 157,
+    160, 175, 201, 390, 581, 622, 1503, 1504,
 ];
 
 /// The oracle of one hole.
@@ -78,7 +78,13 @@ pub struct Oracle<'e> {
 impl<'e> Oracle<'e> {
     /// An oracle over the engine's open hole. `around`: the text that may jump to labels of the hole.
     pub fn new(engine: &'e mut dyn CompletionEngine, guidance: Guidance, around: &str) -> Self {
-        Self { engine, guidance, lists: HashMap::new(), labels: jump_targets(around), decided: BTreeMap::new() }
+        Self {
+            engine,
+            guidance,
+            lists: HashMap::new(),
+            labels: jump_targets(around),
+            decided: BTreeMap::new(),
+        }
     }
 
     /// Judges an open fill after a token: `closed` are the words that it ended, `statement` whether it may have ended
@@ -163,7 +169,11 @@ impl<'e> Oracle<'e> {
             Before::Start if text.get(word.end) == Some(&b':') => true,
             Before::Start if self.labels.iter().any(|label| fits(label)) => true,
             Before::Start | Before::New | Before::Other => {
-                if closed { is_keyword(name) } else { is_keyword_prefix(name) }
+                if closed {
+                    is_keyword(name)
+                } else {
+                    is_keyword_prefix(name)
+                }
             }
         }
     }
@@ -208,8 +218,6 @@ fn scopes(before: Before) -> &'static [Scope] {
 /// first character.
 fn caret_text(text: &[u8], word: Word, scope: Scope) -> Option<String> {
     let before = std::str::from_utf8(&text[..word.start]).ok()?;
-    // After `new` the server leaves out types without a constructor to call; any type position lists them all.
-    let before = before.trim_end().strip_suffix("new").filter(|_| word.before == Before::New).unwrap_or(before);
     if scope == Scope::Members {
         return Some(before.trim_end().to_owned());
     }
@@ -274,7 +282,8 @@ mod tests {
         }
 
         fn check(&mut self, hole: &str, _recover: bool) -> Check {
-            let problem = |id, range| Problem { id, syntax: false, in_hole: Some(range), message: String::new() };
+            let problem =
+                |id, range| Problem { id, syntax: false, in_hole: Some(range), message: String::new() };
             match hole.find("length()") {
                 Some(at) => Check::Problems(vec![problem(100, at..at + 6)]),
                 None => Check::Problems(vec![]),
@@ -329,7 +338,10 @@ mod tests {
     #[test]
     fn keywords_declared_names_literals_and_labels_are_not_asked_for() {
         let mut engine = Table { place: HolePlace::Body, asked: Vec::new() };
-        assert_eq!(verdict(&mut engine, &["\n", "retu", "rn \"zz\"", "; int zz", " = 3; ou", "ter: for"]), "feasible");
+        assert_eq!(
+            verdict(&mut engine, &["\n", "retu", "rn \"zz\"", "; int zz", " = 3; ou", "ter: for"]),
+            "feasible"
+        );
         assert_eq!(engine.asked, []);
     }
 
@@ -337,7 +349,7 @@ mod tests {
     fn after_new_only_types_are_asked_for() {
         let mut engine = Table { place: HolePlace::Body, asked: Vec::new() };
         assert_eq!(verdict(&mut engine, &["\n", "new", " ite"]), "Name at \" ite\"");
-        assert_eq!(engine.asked, [(Scope::Types, "\ni".to_owned())]);
+        assert_eq!(engine.asked, [(Scope::Types, "\nnew i".to_owned())]);
     }
 
     #[test]

@@ -79,7 +79,8 @@ fn next_lines(suffix: &str) -> Vec<String> {
         for &byte in line.as_bytes() {
             state.step(0, byte);
         }
-        let is_comment = was_comment || line.trim_start().starts_with("//") || line.trim_start().starts_with("/*");
+        let is_comment =
+            was_comment || line.trim_start().starts_with("//") || line.trim_start().starts_with("/*");
         state.step(0, b'\n');
         let line = line.trim();
         if line.is_empty() {
@@ -233,9 +234,10 @@ impl Partial {
     fn has_ended(&self, frame: &Frame, byte: u8) -> bool {
         let line = self.line();
         self.at_end
-            && frame.next_lines.iter().any(|next| {
-                next.as_bytes() == line && (byte == b'\n' || ends_by_itself(next))
-            })
+            && frame
+                .next_lines
+                .iter()
+                .any(|next| next.as_bytes() == line && (byte == b'\n' || ends_by_itself(next)))
     }
 
     /// Notes that a new line begins; false if it is one blank line too many.
@@ -287,7 +289,11 @@ mod tests {
 
     #[test]
     fn the_hole_ends_where_the_text_goes_on_with_the_suffix() {
-        check((3, 3), &["\n       ", " int", " b", " =", " 0", ";", "\n", "  if (a > 0) {"], "fill \"\\n        int b = 0;\"");
+        check(
+            (3, 3),
+            &["\n       ", " int", " b", " =", " 0", ";", "\n", "  if (a > 0) {"],
+            "fill \"\\n        int b = 0;\"",
+        );
         check((7, 7), &["\n        return a;", "\n    }"], "fill \"\\n        return a;\"");
     }
 
@@ -298,14 +304,26 @@ mod tests {
 
     #[test]
     fn a_brace_inside_the_fill_is_not_the_end() {
-        check((5, 5), &["\n            if (b > 1) {", "\n                b--;", "\n            }"], "open \"\\n            if (b > 1) {\\n                b--;\\n            }\"");
-        check((5, 5), &["\n            if (b > 1) {", "\n                b--;", "\n            }", "\n        }"], "fill \"\\n            if (b > 1) {\\n                b--;\\n            }\"");
+        check(
+            (5, 5),
+            &["\n            if (b > 1) {", "\n                b--;", "\n            }"],
+            "open \"\\n            if (b > 1) {\\n                b--;\\n            }\"",
+        );
+        check(
+            (5, 5),
+            &["\n            if (b > 1) {", "\n                b--;", "\n            }", "\n        }"],
+            "fill \"\\n            if (b > 1) {\\n                b--;\\n            }\"",
+        );
     }
 
     #[test]
     fn a_header_line_must_leave_its_brace_open() {
         check((4, 4), &["\n        if (a > 1) {", "\n            b++;"], "fill \"\\n        if (a > 1) {\"");
-        check((4, 4), &["\n        b = 2;", "\n            b++;"], "open \"\\n        b = 2;\\n            b++;\"");
+        check(
+            (4, 4),
+            &["\n        b = 2;", "\n            b++;"],
+            "open \"\\n        b = 2;\\n            b++;\"",
+        );
     }
 
     #[test]
@@ -324,7 +342,9 @@ mod tests {
         let cloze = Cloze::new(source, Lines::Replace { first: 2, last: 2 }).unwrap();
         let frame = Frame::new(&cloze, true);
         for out in ["\n    // about b\n", "\n    int b;"] {
-            let Advance::Open { partial, .. } = frame.empty().advance(&frame, b"\n    long a;") else { panic!() };
+            let Advance::Open { partial, .. } = frame.empty().advance(&frame, b"\n    long a;") else {
+                panic!()
+            };
             let end = partial.advance(&frame, out.as_bytes());
             assert!(matches!(&end, Advance::Ended { fill, .. } if fill == "\n    long a;"), "{end:?}");
         }

@@ -14,10 +14,17 @@ use crate::decode::clock::{Bell, Clock, PathKey, Proposal, child_key, root_key};
 use crate::decode::memo::{Event, Memo};
 use crate::decode::oracle::{DecidedBy, Oracle};
 use crate::decode::partial::{Advance, Frame, Partial, Refusal};
+use crate::decode::proposer::Proposer;
 use crate::decode::{DecodeError, Sample, Settings, StopReason};
 use crate::java::lexer::{Word, normal_form};
 use crate::model::{HoleEnd, KvNode, Model, Row};
+use crate::retrieval::Prior;
 use crate::token::TokenId;
+
+/// Bytes before the hole that hold the prior's longest context, eight tokens, many times over.
+const PRIOR_SIGHT: usize = 600;
+/// Edges in the first step of the model.
+const FIRST_BATCH: usize = 4;
 
 /// What has happened so far; all counts are of this process.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -114,7 +121,8 @@ pub struct Search<'a> {
     nodes: Vec<Node>,
     queue: BinaryHeap<Timed>,
     seen: HashSet<Vec<u8>>,
-    root_probabilities: Vec<f32>,
+    proposer: Proposer,
+    root_logits: Vec<f32>,
     memo: Memo,
     events: Vec<Event>,
     counters: Counters,
@@ -128,6 +136,7 @@ impl<'a> Search<'a> {
         cloze: &'a Cloze,
         prompt: &[TokenId],
         settings: Settings,
+        prior: Option<Prior>,
         memo: Memo,
     ) -> Result<Self, DecodeError> {
         let (structural, end_tokens) = match model.hole_end() {
@@ -140,7 +149,9 @@ impl<'a> Search<'a> {
         if structural && next_line.is_empty() {
             return Err(DecodeError::NothingFollows);
         }
-        let logits = model.prime(prompt)?;
+        let prefix = model.encode(tail(&cloze.prefix))?;
+        let proposer = Proposer::new(settings.truncation, prior, prefix, end_tokens.clone());
+        let root_logits = model.prime(prompt)?;
         let mut search = Self {
             oracle,
             cloze,
@@ -150,7 +161,8 @@ impl<'a> Search<'a> {
             nodes: Vec::new(),
             queue: BinaryHeap::new(),
             seen: HashSet::from([normal_form(&cloze.original)]),
-            root_probabilities: settings.truncation.probabilities(&logits),
+            proposer,
+            root_logits,
             model,
             settings,
             memo,
@@ -164,7 +176,7 @@ impl<'a> Search<'a> {
     fn open_root(&mut self) {
         let key = root_key(self.settings.seed);
         let proposal = self.memo.proposal(key).unwrap_or_else(|| {
-            let proposal = Proposal::new(&self.root_probabilities);
+            let proposal = Proposal::new(&self.proposer.probabilities(&[], &self.root_logits));
             self.events.push(Event::Proposal { key, proposal: proposal.clone() });
             proposal
         });
@@ -185,7 +197,10 @@ impl<'a> Search<'a> {
     }
 
     /// The next sample, or why there is none. `watch` is called between model steps; it stops the search by `true`.
-    pub fn next(&mut self, watch: &mut dyn FnMut(&Counters) -> bool) -> Result<Result<Sample, StopReason>, DecodeError> {
+    pub fn next(
+        &mut self,
+        watch: &mut dyn FnMut(&Counters) -> bool,
+    ) -> Result<Result<Sample, StopReason>, DecodeError> {
         loop {
             if watch(&self.counters) {
                 return Ok(Err(StopReason::Interrupted));
@@ -209,7 +224,9 @@ impl<'a> Search<'a> {
         let mut batch = Vec::new();
         let mut later = Vec::new();
         let mut sample = None;
-        while batch.len() < self.settings.batch && sample.is_none() {
+        // Little is ahead of the first samples, and they are waited for: the batch grows with the search.
+        let size = self.settings.batch.min(FIRST_BATCH + self.counters.steps as usize / 2);
+        while batch.len() < size && sample.is_none() {
             let Some(Timed { time, entry }) = self.queue.pop() else { break };
             match entry {
                 Entry::Leaf(leaf) if batch.is_empty() => sample = self.finish(&leaf),
@@ -324,12 +341,23 @@ impl<'a> Search<'a> {
             index: self.counters.samples as usize,
             fill: leaf.fill.clone(),
             log_p,
-            tokens: self.path(leaf),
+            tokens: self.trace(leaf),
         })
     }
 
-    /// The tokens from the hole's start to the leaf with their log-probabilities.
-    fn path(&self, leaf: &Leaf) -> Vec<(String, f64)> {
+    /// The tokens from the hole's start to a node.
+    fn path(&self, mut node: usize) -> Vec<TokenId> {
+        let mut path = Vec::with_capacity(self.nodes[node].depth + 1);
+        while let Some(parent) = self.nodes[node].parent {
+            path.push(self.nodes[node].token);
+            node = parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// The texts of a leaf's tokens with their log-probabilities.
+    fn trace(&self, leaf: &Leaf) -> Vec<(String, f64)> {
         let text = |token| {
             let bytes = self.model.vocabulary().bytes(token).unwrap_or_default();
             String::from_utf8_lossy(bytes).into_owned()
@@ -349,14 +377,17 @@ impl<'a> Search<'a> {
         if batch.is_empty() {
             return Ok(());
         }
-        let rows: Vec<Row> = batch.iter().map(|candidate| self.row(candidate.parent, candidate.token)).collect();
+        let rows: Vec<Row> =
+            batch.iter().map(|candidate| self.row(candidate.parent, candidate.token)).collect();
         let results = self.model.extend(&rows)?;
         self.counters.steps += 1;
         self.counters.positions += rows.iter().map(|row| row.tokens.len() as u64).sum::<u64>();
         for (candidate, positions) in batch.into_iter().zip(results) {
             self.adopt(candidate.parent, positions.iter().rev().skip(1).map(|position| position.node));
             let last = positions.last().expect("a row has a token");
-            let proposal = Proposal::new(&self.settings.truncation.probabilities(&last.logits));
+            let mut path = self.path(candidate.parent);
+            path.push(candidate.token);
+            let proposal = Proposal::new(&self.proposer.probabilities(&path, &last.logits));
             self.open(candidate, proposal, Some(last.node));
         }
         Ok(())
@@ -416,14 +447,24 @@ impl<'a> Search<'a> {
     }
 
     fn probabilities(&mut self, node: usize) -> Result<Vec<f32>, DecodeError> {
-        let Some(parent) = self.nodes[node].parent else { return Ok(self.root_probabilities.clone()) };
+        let path = self.path(node);
+        let Some(parent) = self.nodes[node].parent else {
+            return Ok(self.proposer.probabilities(&path, &self.root_logits));
+        };
         let row = self.row(parent, self.nodes[node].token);
         self.counters.steps += 1;
         self.counters.positions += row.tokens.len() as u64;
         let positions = self.model.extend(&[row])?.pop().expect("one row");
         let logits = &positions.last().expect("a row has a token").logits;
-        Ok(self.settings.truncation.probabilities(logits))
+        Ok(self.proposer.probabilities(&path, logits))
     }
+}
+
+/// The end of a text, from a line's start: as much as the prior can look at.
+fn tail(text: &str) -> &str {
+    let from = text.len().saturating_sub(PRIOR_SIGHT);
+    let line = text.as_bytes()[from..].iter().position(|&byte| byte == b'\n').map_or(from, |at| from + at);
+    text.get(line..).unwrap_or(text)
 }
 
 enum Child {

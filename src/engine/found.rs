@@ -28,9 +28,11 @@ pub fn describe_server(home: &Path) -> Result<String, EngineError> {
     server::launcher(home)?;
     let plugins = home.join("plugins");
     let core = "org.eclipse.jdt.ls.core_";
-    let missing = || EngineError::NotAServer { home: home.to_owned(), missing: plugins.join(format!("{core}*.jar")) };
+    let missing =
+        || EngineError::NotAServer { home: home.to_owned(), missing: plugins.join(format!("{core}*.jar")) };
     let entries = std::fs::read_dir(&plugins).map_err(|_unreadable| missing())?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let version = names.filter_map(|name| Some(name.strip_prefix(core)?.strip_suffix(".jar")?.to_owned())).max();
+    let version =
+        names.filter_map(|name| Some(name.strip_prefix(core)?.strip_suffix(".jar")?.to_owned())).max();
     Ok(format!("JDT LS {} in {}", version.ok_or_else(missing)?, home.display()))
 }

@@ -111,7 +111,10 @@ impl LexState {
 
     /// Outside comments and literals, so that a line's start is a lexeme's start.
     pub fn is_code(&self) -> bool {
-        matches!(self.mode, Mode::Code | Mode::Word | Mode::Number | Mode::Slash | Mode::Colon | Mode::TwoQuotes)
+        matches!(
+            self.mode,
+            Mode::Code | Mode::Word | Mode::Number | Mode::Slash | Mode::Colon | Mode::TwoQuotes
+        )
     }
 
     /// Inside a comment, its opening `//` or `/*` included.
@@ -133,7 +136,9 @@ impl LexState {
     pub fn step(&mut self, at: usize, byte: u8) -> Step {
         let closed = self.close_word(at, byte);
         let mark = match self.mode {
-            Mode::Code | Mode::Word | Mode::Number | Mode::Slash | Mode::Colon | Mode::TwoQuotes => self.code(byte),
+            Mode::Code | Mode::Word | Mode::Number | Mode::Slash | Mode::Colon | Mode::TwoQuotes => {
+                self.code(byte)
+            }
             Mode::LineComment => self.line_comment(byte),
             Mode::BlockComment { star } => self.block_comment(byte, star),
             Mode::Char { escaped } => self.char_literal(byte, escaped),
@@ -268,8 +273,7 @@ impl LexState {
     }
 
     fn block_comment(&mut self, byte: u8, star: bool) -> Mark {
-        self.mode =
-            if star && byte == b'/' { Mode::Code } else { Mode::BlockComment { star: byte == b'*' } };
+        self.mode = if star && byte == b'/' { Mode::Code } else { Mode::BlockComment { star: byte == b'*' } };
         Mark::None
     }
 
@@ -321,9 +325,8 @@ fn is_word_byte(byte: u8) -> bool {
 fn after_word(word: &[u8]) -> Before {
     match word {
         b"new" => Before::New,
-        b"int" | b"long" | b"boolean" | b"char" | b"byte" | b"short" | b"float" | b"double" | b"void" | b"var" => {
-            Before::Type
-        }
+        b"int" | b"long" | b"boolean" | b"char" | b"byte" | b"short" | b"float" | b"double" | b"void"
+        | b"var" => Before::Type,
         // `this`, `super`, `null` and the like cannot be followed by a name; `else`, `do`, `->` begin statements, in
         // which anything may stand.
         _ if is_keyword(word) => Before::Other,
@@ -333,12 +336,65 @@ fn after_word(word: &[u8]) -> Before {
 
 /// Reserved words, literals and those contextual keywords that may stand in a method or a class (JLS 3.9).
 const KEYWORDS: [&str; 59] = [
-    "abstract", "assert", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue",
-    "default", "do", "double", "else", "enum", "extends", "false", "final", "finally", "float", "for", "goto", "if",
-    "implements", "import", "instanceof", "int", "interface", "long", "native", "new", "non", "null", "package",
-    "permits", "private", "protected", "public", "record", "return", "sealed", "short", "static", "strictfp",
-    "super", "switch", "synchronized", "this", "throw", "throws", "transient", "true", "try", "var", "void",
-    "volatile", "when", "while",
+    "abstract",
+    "assert",
+    "boolean",
+    "break",
+    "byte",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extends",
+    "false",
+    "final",
+    "finally",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "implements",
+    "import",
+    "instanceof",
+    "int",
+    "interface",
+    "long",
+    "native",
+    "new",
+    "non",
+    "null",
+    "package",
+    "permits",
+    "private",
+    "protected",
+    "public",
+    "record",
+    "return",
+    "sealed",
+    "short",
+    "static",
+    "strictfp",
+    "super",
+    "switch",
+    "synchronized",
+    "this",
+    "throw",
+    "throws",
+    "transient",
+    "true",
+    "try",
+    "var",
+    "void",
+    "volatile",
+    "when",
+    "while",
 ];
 
 /// Contextual keywords that are also ordinary method names: a keyword only where a statement begins.
@@ -351,7 +407,8 @@ pub fn is_keyword(word: &[u8]) -> bool {
 
 /// Whether some keyword or literal starts with `prefix`.
 pub fn is_keyword_prefix(prefix: &[u8]) -> bool {
-    KEYWORDS.iter().any(|keyword| keyword.as_bytes().starts_with(prefix)) || YIELD.as_bytes().starts_with(prefix)
+    KEYWORDS.iter().any(|keyword| keyword.as_bytes().starts_with(prefix))
+        || YIELD.as_bytes().starts_with(prefix)
 }
 
 /// Keywords that may follow a receiver's dot (JLS 15.8, 15.9): `A.class`, `A.this`, `A.super`, `a.new B()`.
@@ -389,7 +446,8 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let mut state = LexState::default();
         let mut out = Vec::new();
-        let show = |word: Word, tail: &str| format!("{}{tail}/{:?}", &text[word.start..word.end], word.before);
+        let show =
+            |word: Word, tail: &str| format!("{}{tail}/{:?}", &text[word.start..word.end], word.before);
         for (at, &byte) in text.as_bytes().iter().enumerate() {
             let step = state.step(at, byte);
             out.extend(step.closed.map(|word| show(word, "")));

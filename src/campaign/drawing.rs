@@ -1,0 +1,149 @@
+//! Samples are drawn on this thread while verdicts come in from the other.
+
+use std::cell::RefCell;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+
+use super::TICK;
+use super::samples::Samples;
+use super::task::{Figures, Progress};
+use super::validation::{FromValidator, ToValidator};
+use crate::config::Config;
+use crate::decode::StopReason;
+use crate::decode::search::{Counters, Search};
+use crate::process::Interrupt;
+use crate::validate::verdict::Outcome;
+
+/// What both the search's watcher and the drawing loop change.
+struct State<'a, 'p> {
+    samples: Samples<'a>,
+    judged: usize,
+    /// The validator's tool broke.
+    broken: Option<anyhow::Error>,
+    progress: &'p mut dyn FnMut(Progress),
+}
+
+/// The drawing of one bug's samples.
+pub struct Drawing<'a, 'p> {
+    wanted: usize,
+    stop_after: usize,
+    state: RefCell<State<'a, 'p>>,
+    from_validator: &'p Receiver<FromValidator>,
+}
+
+impl<'a, 'p> Drawing<'a, 'p> {
+    pub fn new(
+        config: &Config,
+        samples: Samples<'a>,
+        from_validator: &'p Receiver<FromValidator>,
+        progress: &'p mut dyn FnMut(Progress),
+    ) -> Self {
+        Self {
+            wanted: config.samples,
+            stop_after: config.stop_after.unwrap_or(usize::MAX),
+            state: RefCell::new(State { samples, judged: 0, broken: None, progress }),
+            from_validator,
+        }
+    }
+
+    /// Draws until enough samples or plausible patches are there, or nothing is left.
+    pub fn draw(
+        &self,
+        mut search: Search,
+        to_validator: &Sender<ToValidator>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<(StopReason, Counters)> {
+        let stop = loop {
+            if self.state.borrow().samples.n_drawn() >= self.wanted {
+                break StopReason::Samples;
+            }
+            let next = search.next(&mut |counters| {
+                self.receive(counters);
+                interrupt.is_set() || self.is_enough()
+            });
+            let mut state = self.state.borrow_mut();
+            state.samples.learn(&search.take_events())?;
+            match next? {
+                Ok(sample) => {
+                    let index = sample.index;
+                    if let Some(text) = state.samples.add(sample)? {
+                        // A validator that is gone has said why; that is looked at next.
+                        let _gone = to_validator.send(ToValidator { index, text });
+                    } else {
+                        state.judged += 1;
+                    }
+                }
+                Err(StopReason::Interrupted) if !interrupt.is_set() => break StopReason::Plausible,
+                Err(stop) => break stop,
+            }
+        };
+        if stop == StopReason::Interrupted {
+            anyhow::bail!("interrupted");
+        }
+        Ok((stop, search.counters()))
+    }
+
+    fn is_enough(&self) -> bool {
+        let state = self.state.borrow();
+        state.broken.is_some() || state.samples.n_plausible() >= self.stop_after
+    }
+
+    /// Takes what the validator has ready, and shows the figures.
+    fn receive(&self, counters: &Counters) {
+        loop {
+            match self.from_validator.try_recv() {
+                Ok(message) => self.take(message),
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+        let mut state = self.state.borrow_mut();
+        let figures = Figures {
+            wanted: self.wanted,
+            drawn: state.samples.n_drawn(),
+            judged: state.judged,
+            plausible: state.samples.n_plausible(),
+            positions: counters.positions,
+            refused: counters.refused.values().map(|(count, _)| count).sum(),
+        };
+        (state.progress)(Progress::Figures(figures));
+    }
+
+    fn take(&self, message: FromValidator) {
+        let mut state = self.state.borrow_mut();
+        let FromValidator::Verdict { index, verdict } = message else { return };
+        let result = verdict.map_err(anyhow::Error::from).and_then(|verdict| {
+            let is_plausible = verdict.outcome == Outcome::Plausible;
+            state.samples.judge(index, verdict)?;
+            Ok(is_plausible)
+        });
+        match result {
+            Ok(is_plausible) => {
+                state.judged += 1;
+                if is_plausible {
+                    (state.progress)(Progress::Plausible { index });
+                }
+            }
+            Err(error) => {
+                state.broken.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Waits for the verdicts that are still to come, unless enough is known.
+    pub fn finish(self, interrupt: &Interrupt) -> anyhow::Result<Samples<'a>> {
+        (self.state.borrow_mut().progress)(Progress::Stage("validation"));
+        while !self.is_enough() {
+            match self.from_validator.recv_timeout(TICK) {
+                Ok(message) => self.take(message),
+                Err(RecvTimeoutError::Timeout) if !interrupt.is_set() => {}
+                Err(_) => break,
+            }
+            self.receive(&Counters::default());
+        }
+        let state = self.state.into_inner();
+        match state.broken {
+            Some(error) => Err(error),
+            None if interrupt.is_set() => anyhow::bail!("interrupted"),
+            None => Ok(state.samples),
+        }
+    }
+}
