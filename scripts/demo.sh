@@ -11,6 +11,8 @@ fixture=$root/tests/fixtures/demo
 cd "$root" # a relative CARGO_TARGET_DIR means the same to us as to cargo
 repair=${CARGO_TARGET_DIR:-target}/debug/repair
 samples=100
+# Below the default of 1.0: no two samples are alike anyway, and the model spends less on what is far-fetched.
+temperature=0.7
 PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
 
 title() { printf '\n== %s\n' "$*"; }
@@ -76,7 +78,8 @@ bug_flags() {
 run_repair() {
     local flags
     mapfile -t flags < <(bug_flags)
-    "$repair" --project "$1" "${flags[@]}" -n "$samples" --run-dir "$2" "${@:3}"
+    "$repair" --project "$1" "${flags[@]}" -n "$samples" --temperature "$temperature" \
+        --run-dir "$2" "${@:3}"
 }
 
 # Whether the bug's test passes in the tree; what it says when it fails.

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use crate::bug::{Lines, Location};
-use crate::build::{self, Tools};
+use crate::build::{self, BuildError, Tools};
 use crate::cloze::Cloze;
 use crate::config::Config;
 use crate::config::flags::ContextMode;
 use crate::decode::StopReason;
 use crate::decode::oracle::Oracle;
 use crate::decode::search::{Counters, Search};
+use crate::digest::sha256;
 use crate::engine::{self, JdtEngine, ServerSettings};
 use crate::java::project::Project;
 use crate::model::{self, LoadOptions, Model, PromptParts};
@@ -95,6 +96,9 @@ impl<'a> Repair<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Self> {
         let lines = task.location.lines(task.insert)?;
+        if !task.root.is_dir() {
+            return Err(BuildError::NotADirectory(task.root.clone()).into());
+        }
         let path = task.root.join(&task.location.file);
         let bytes = std::fs::read(&path).map_err(|source| Unreadable { file: path.clone(), source })?;
         let scratch = scratch_dir(&config.parts.cache)?;
@@ -266,7 +270,7 @@ impl<'a> Repair<'a> {
         Ok(Summary {
             bug: self.name(),
             file: self.file.clone(),
-            file_sha256: manifest::sha256(self.cloze.source().bytes()),
+            file_sha256: sha256(self.cloze.source().bytes()),
             lines: self.lines,
             tests: self.task.tests.clone(),
             seed: self.config.search.seed,
@@ -318,7 +322,9 @@ fn relative(path: &Path, project: &Project) -> anyhow::Result<PathBuf> {
         roots: project.sources.iter().map(|root| root.display().to_string()).collect(),
     };
     let path = path.canonicalize().map_err(|source| Unreadable { file: path.to_owned(), source })?;
-    build::locate(project, &path).ok_or_else(outside)?;
+    if !project.sources.iter().any(|root| path.starts_with(root)) {
+        return Err(outside().into());
+    }
     Ok(path.strip_prefix(&project.root).map_err(|_| outside())?.to_owned())
 }
 

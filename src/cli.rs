@@ -18,6 +18,9 @@ mod repair;
 
 pub use exit::Exit;
 
+/// What to do about a part of the environment.
+const SEE_DOCTOR: &str = "; `repair doctor` shows every part and what mends it";
+
 /// Runs the program with the words of its command line. `here` is the working directory, `None` if it is gone.
 pub fn main(words: impl IntoIterator<Item = std::ffi::OsString>, here: Option<&Path>) -> Exit {
     let cli = match Cli::try_parse_from(words) {
@@ -33,8 +36,9 @@ pub fn main(words: impl IntoIterator<Item = std::ffi::OsString>, here: Option<&P
     let result = run(&cli, here, &mut console);
     console.clear();
     result.unwrap_or_else(|error| {
-        console.error(&error);
-        Exit::of(&error)
+        let exit = Exit::of(&error);
+        console.error(&error, if exit == Exit::Environment { SEE_DOCTOR } else { "" });
+        exit
     })
 }
 

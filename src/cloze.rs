@@ -42,12 +42,12 @@ impl Cloze {
             Lines::Replace { first, last } => (first, Some(last)),
             Lines::Insert { before } => (before, None),
         };
-        let last_named = end.unwrap_or(first);
-        if last_named > n_lines {
-            return Err(OutOfRange { line: last_named, n_lines });
+        let highest = end.unwrap_or(first);
+        if highest > n_lines {
+            return Err(OutOfRange { line: highest, n_lines });
         }
         let start = if first == 1 { 0 } else { source.line(first - 1).end };
-        let hole = start..end.map_or(start, |last| source.line(last).end);
+        let hole = start..end.map_or(start, |number| source.line(number).end);
         Ok(Self {
             prefix: source.text(0..hole.start),
             original: source.text(hole.clone()),
@@ -84,11 +84,11 @@ impl Cloze {
 mod tests {
     use super::*;
 
-    fn check(file: &str, lines: Lines, parts: [&str; 3], fill: &str, filled: &str) {
+    fn check(file: &str, lines: Lines, parts: [&str; 3], text: &str, whole: &str) {
         let source = Source::new(file.as_bytes().to_vec(), "UTF-8").unwrap();
         let cloze = Cloze::new(source, lines).unwrap();
         assert_eq!([cloze.prefix.as_str(), &cloze.original, &cloze.suffix], parts);
-        assert_eq!(String::from_utf8(cloze.fill(fill).unwrap()).unwrap(), filled);
+        assert_eq!(String::from_utf8(cloze.fill(text).unwrap()).unwrap(), whole);
         assert_eq!(String::from_utf8(cloze.fill(&cloze.original).unwrap()).unwrap(), file);
     }
 

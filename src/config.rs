@@ -318,11 +318,11 @@ pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<
 fn truncation(flags: &Flags, file: &SettingsFile) -> Result<Truncation, ConfigError> {
     let temperature = flags.temperature.or(file.temperature).unwrap_or(1.0);
     if !(temperature > 0.0 && temperature.is_finite()) {
-        return Err(range("--temperature", temperature, "above 0"));
+        return Err(range("--temperature", &temperature, "above 0"));
     }
     let top_p = flags.top_p.or(file.top_p);
     if let Some(p) = top_p.filter(|&p| !(p > 0.0 && p <= 1.0)) {
-        return Err(range("--top-p", p, "above 0 and at most 1"));
+        return Err(range("--top-p", &p, "above 0 and at most 1"));
     }
     let top_k = flags.top_k.or(file.top_k).map(|k| at_least_one("--top-k", k)).transpose()?;
     Ok(Truncation { temperature, top_k, top_p })
@@ -342,10 +342,10 @@ fn overrides(flags: &Flags, file: SettingsFile) -> Overrides {
 }
 
 fn at_least_one(name: &'static str, value: usize) -> Result<usize, ConfigError> {
-    if value == 0 { Err(range(name, value, "at least 1")) } else { Ok(value) }
+    if value == 0 { Err(range(name, &value, "at least 1")) } else { Ok(value) }
 }
 
-fn range(name: &'static str, value: impl ToString, allowed: &'static str) -> ConfigError {
+fn range(name: &'static str, value: &impl ToString, allowed: &'static str) -> ConfigError {
     ConfigError::Range { name, value: value.to_string(), allowed }
 }
 

@@ -53,19 +53,20 @@ impl Console {
         }
     }
 
-    /// Writes an error: one line with its causes.
-    pub fn error(&self, error: &anyhow::Error) {
+    /// Writes an error: one line with its causes, and what to do about it.
+    pub fn error(&self, error: &anyhow::Error, hint: &str) {
         self.bar.finish_and_clear();
-        let mut line = String::from("error: ");
-        for (at, cause) in error.chain().enumerate() {
-            let text = cause.to_string();
-            // A transparent error repeats its cause.
-            if at == 0 || !line.ends_with(&text) {
-                line.push_str(if at == 0 { "" } else { ": " });
-                line.push_str(&text);
-            }
+        let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+        // A transparent error repeats its cause.
+        causes.dedup();
+        let text = causes.join(": ");
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let (what, first) = (lines.next().unwrap_or("unknown"), lines.next());
+        // What a tool printed follows on further lines; the first of them says most.
+        eprintln!("error: {what}{}{hint}", first.map_or(String::new(), |first| format!(" {first}")));
+        if self.loudness == Loudness::Verbose {
+            lines.for_each(|line| eprintln!("  {line}"));
         }
-        eprintln!("{line}");
     }
 
     /// Shows progress.

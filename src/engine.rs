@@ -131,7 +131,7 @@ pub enum EngineError {
         needed: u32,
     },
     /// The program is no Java runtime.
-    #[error("`{}` is not a Java runtime: {said}", .java.display())]
+    #[error("`{}` is not a Java runtime; it said `{said}`", .java.display())]
     NotJava {
         /// The executable.
         java: PathBuf,

@@ -1,5 +1,6 @@
 //! The Java language as far as a repair tool must know it without a compiler: lexemes and the shape of a project.
 
+pub mod keyword;
 pub mod lexer;
 pub mod project;
 pub mod test_id;

@@ -4,6 +4,7 @@
 //! Modules in reading order, lowest layer first. A module names only modules of lower layers.
 
 // 0 base: no domain knowledge
+pub mod digest;
 pub mod process;
 pub mod text;
 

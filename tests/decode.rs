@@ -250,7 +250,9 @@ fn locally_renormalised() -> BTreeMap<String, f64> {
     let mut fills = BTreeMap::new();
     walk(&mut Vec::new(), 1.0, &mut fills);
     let total: f64 = fills.values().sum();
-    fills.values_mut().for_each(|p| *p /= total);
+    for p in fills.values_mut() {
+        *p /= total;
+    }
     fills
 }
 
@@ -261,7 +263,9 @@ fn samples_follow_the_model_conditioned_on_being_feasible_and_new() {
     let n = 4000;
     let mut law = enumerate();
     let total: f64 = law.values().sum();
-    law.values_mut().for_each(|p| *p /= total);
+    for p in law.values_mut() {
+        *p /= total;
+    }
     let second: BTreeMap<String, f64> = law
         .iter()
         .map(|(text, p)| {
@@ -297,7 +301,9 @@ fn a_remembered_search_goes_on_without_the_model() {
     let (whole, _, all_steps) = draw(settings(3, 1), 20, Memo::default());
     let (_, events, steps) = draw(settings(3, 1), 10, Memo::default());
     let mut memo = Memo::default();
-    events.into_iter().for_each(|event| memo.learn(event));
+    for event in events {
+        memo.learn(event);
+    }
     let (again, _, more_steps) = draw(settings(3, 1), 20, memo);
     assert_eq!(again, whole);
     assert_eq!(steps + more_steps, all_steps, "the remembered part costs no step");

@@ -62,6 +62,7 @@ fn project(root: &Path, jdk: Jdk) -> Project {
         class_path: Vec::new(),
         level: 17,
         encoding: "UTF-8".to_owned(),
+        excluded: Vec::new(),
         jdk,
     }
 }

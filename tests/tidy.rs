@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, lowest first. A module names only modules of lower layers.
 const LAYERS: [(&str, &[&str]); 6] = [
-    ("base", &["process", "text"]),
+    ("base", &["digest", "process", "text"]),
     ("domain", &["bug", "cloze", "java", "patch", "token"]),
     ("means", &["build", "engine", "model", "retrieval"]),
     ("core", &["decode", "validate"]),

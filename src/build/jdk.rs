@@ -10,6 +10,9 @@ use crate::process::{self, Interrupt, Spec};
 /// Time for `java -version`; a JVM on a loaded machine needs seconds.
 const VERSION_DEADLINE: Duration = Duration::from_secs(30);
 
+/// Where a JDK keeps the classes of `java.lang`: since 9, and up to 8.
+const CLASS_LIBRARIES: [&str; 2] = ["lib/modules", "jre/lib/rt.jar"];
+
 /// The JDKs in `places`, newest first. A place is a JDK's home or a directory of homes, such as `/usr/lib/jvm`; what
 /// is no JDK is passed over.
 pub fn find_jdks(places: &[PathBuf], interrupt: &Interrupt) -> Vec<Jdk> {
@@ -44,6 +47,9 @@ pub fn probe_jdk(home: &Path, interrupt: &Interrupt) -> Result<Jdk, BuildError> 
         if !home.join(tool).is_file() {
             return Err(not_a_jdk(&format!("it has no {tool}")));
         }
+    }
+    if !CLASS_LIBRARIES.iter().any(|library| home.join(library).is_file()) {
+        return Err(not_a_jdk("it has no class library"));
     }
     let release = std::fs::read_to_string(home.join("release")).ok();
     if let Some(feature) = release.as_deref().and_then(feature_of_release_file) {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::manifest;
 use super::samples::Ranked;
 use super::task::{Summary, Task, Unreadable};
+use crate::digest::sha256;
 use crate::record::{RecordError, replace_file};
 
 /// The user's file is not what it was when the run began.
@@ -13,15 +13,15 @@ use crate::record::{RecordError, replace_file};
 pub struct Changed(pub PathBuf);
 
 /// Writes a plausible patch into the user's tree. Returns the file.
-pub fn apply(task: &Task, summary: &Summary, patch: &Ranked) -> anyhow::Result<PathBuf> {
+pub fn apply(task: &Task, summary: &Summary, best: &Ranked) -> anyhow::Result<PathBuf> {
     let path = task.root.join(&summary.file);
-    let unreadable = |source| Unreadable { file: path.clone(), source };
-    let now = std::fs::read(&path).map_err(unreadable)?;
-    if manifest::sha256(&now) != summary.file_sha256 {
+    let cannot_read = |source| Unreadable { file: path.clone(), source };
+    let now = std::fs::read(&path).map_err(cannot_read)?;
+    if sha256(&now) != summary.file_sha256 {
         return Err(Changed(path).into());
     }
-    let permissions = std::fs::metadata(&path).map_err(unreadable)?.permissions();
-    replace_file(&path, &patch.patched)?;
+    let permissions = std::fs::metadata(&path).map_err(cannot_read)?.permissions();
+    replace_file(&path, &best.patched)?;
     std::fs::set_permissions(&path, permissions).map_err(|source| RecordError::Io {
         action: "write",
         path: path.clone(),

@@ -1,7 +1,7 @@
 //! Samples are drawn on this thread while verdicts come in from the other.
 
 use std::cell::RefCell;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 
 use super::TICK;
 use super::samples::Samples;
@@ -89,11 +89,8 @@ impl<'a, 'p> Drawing<'a, 'p> {
 
     /// Takes what the validator has ready, and shows the figures.
     fn receive(&self, counters: &Counters) {
-        loop {
-            match self.from_validator.try_recv() {
-                Ok(message) => self.take(message),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
+        while let Ok(message) = self.from_validator.try_recv() {
+            self.take(message);
         }
         let mut state = self.state.borrow_mut();
         let figures = Figures {

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::bug::Lines;
 use crate::config::flags::ContextMode;
 use crate::decode::Settings;
 use crate::decode::oracle::Guidance;
 use crate::decode::proposer::Truncation;
+use crate::digest::sha256;
 use crate::java::project::Project;
 use crate::java::test_id::TestId;
 use crate::model::Identity;
@@ -123,8 +123,4 @@ pub fn settle(run: &RunDir, name: &str, manifest: &Manifest) -> anyhow::Result<(
 fn first_difference(old: &serde_json::Value, new: &serde_json::Value) -> Option<String> {
     let differing = new.as_object()?.iter().find(|(key, value)| old.get(key.as_str()) != Some(*value));
     differing.map(|(key, _)| key.replace('_', " "))
-}
-
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

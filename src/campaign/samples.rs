@@ -42,7 +42,7 @@ pub struct Samples<'a> {
     /// `/`-separated path of the file below the project's root.
     file: String,
     cloze: &'a Cloze,
-    samples: Vec<Sample>,
+    drawn: Vec<Sample>,
     verdicts: BTreeMap<usize, Outcome>,
     /// Samples that an earlier process recorded.
     n_recorded: usize,
@@ -55,20 +55,22 @@ pub struct Samples<'a> {
 impl<'a> Samples<'a> {
     /// Opens the records of a bug; the memo is what an earlier process's search learnt.
     pub fn open(dir: PathBuf, file: &Path, cloze: &'a Cloze) -> Result<(Self, Memo), RecordError> {
-        let (patch_lines, samples) = Lines::open(dir.join("patches.jsonl"))?;
+        let (patch_lines, drawn) = Lines::<Sample>::open(dir.join("patches.jsonl"))?;
         let (verdict_lines, verdicts) = Lines::<VerdictLine>::open(dir.join("verdicts.jsonl"))?;
         let (tree_lines, events) = Lines::open(dir.join("tree.jsonl"))?;
         let mut memo = Memo::default();
-        events.into_iter().for_each(|event| memo.learn(event));
+        for event in events {
+            memo.learn(event);
+        }
         let verdicts = verdicts.into_iter().map(|line| (line.index, line.verdict.outcome)).collect();
         let file =
             file.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/");
-        let n_recorded = samples.len();
+        let n_recorded = drawn.len();
         let own = Self {
             dir,
             file,
             cloze,
-            samples,
+            drawn,
             verdicts,
             n_recorded,
             n_seen: 0,
@@ -94,14 +96,14 @@ impl<'a> Samples<'a> {
             self.cloze.fill(&sample.fill).context("a sample cannot be written in the file's encoding")?;
         let index = sample.index;
         if self.n_seen <= self.n_recorded {
-            let recorded = &self.samples[self.n_seen - 1];
+            let recorded = &self.drawn[self.n_seen - 1];
             if recorded.fill != sample.fill {
                 bail!("sample {index} differs from the recorded one in `{}`", self.dir.display());
             }
         } else {
             self.patch_lines.push(&sample)?;
             self.patch_lines.flush()?;
-            self.samples.push(sample);
+            self.drawn.push(sample);
         }
         Ok((!self.verdicts.contains_key(&index)).then_some(text))
     }
@@ -134,7 +136,7 @@ impl<'a> Samples<'a> {
 
     /// The whole file with a sample filled in.
     pub fn patched(&self, index: usize) -> anyhow::Result<Vec<u8>> {
-        Ok(self.cloze.fill(&self.samples[index - 1].fill)?)
+        Ok(self.cloze.fill(&self.drawn[index - 1].fill)?)
     }
 
     /// Verdicts among the samples drawn, by sample.
@@ -155,7 +157,7 @@ impl<'a> Samples<'a> {
         let plausible = self.verdicts().filter(|&(_, outcome)| outcome == Outcome::Plausible);
         let mut ranking = plausible
             .map(|(index, _)| {
-                let (log_p, size) = (self.samples[index - 1].log_p, patch::size(&self.diff(index)?));
+                let (log_p, size) = (self.drawn[index - 1].log_p, patch::size(&self.diff(index)?));
                 let diff = self.diff_path(index);
                 let diff = diff.strip_prefix(run_dir).unwrap_or(&diff).to_owned();
                 Ok(Ranked { index, log_p, size, diff, patched: self.patched(index)? })

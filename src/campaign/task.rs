@@ -126,7 +126,7 @@ pub struct OutsideSources {
 
 /// A source file that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read `{}`", .file.display())]
+#[error("cannot read `{}` (--at is relative to --project)", .file.display())]
 pub struct Unreadable {
     /// The file.
     pub file: PathBuf,

@@ -1,6 +1,6 @@
 //! The validating thread: baseline first, then one candidate after the other.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
 
 use crate::java::test_id::TestId;
@@ -24,7 +24,7 @@ pub enum FromValidator {
 pub fn validate_all(
     mut validator: Validator,
     triggers: &[TestId],
-    file: &PathBuf,
+    file: &Path,
     inbox: &Receiver<ToValidator>,
     outbox: &Sender<FromValidator>,
 ) {
@@ -34,7 +34,7 @@ pub fn validate_all(
         return;
     }
     for ToValidator { index, text } in inbox {
-        let verdict = validator.validate(&Candidate { file: file.clone(), text });
+        let verdict = validator.validate(&Candidate { file: file.to_owned(), text });
         let failed = verdict.is_err();
         if outbox.send(FromValidator::Verdict { index, verdict }).is_err() || failed {
             return;

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
-
 use crate::campaign::{self, Summary, Task};
 use crate::cli::Exit;
 use crate::config::flags::{Flags, Format};
 use crate::config::{self, Environment};
 use crate::console::Console;
+use crate::digest::sha256;
 use crate::process::Interrupt;
 
 /// Repairs one bug and prints what came out.
@@ -59,15 +58,10 @@ fn absolute(path: &Path, here: Option<&Path>) -> PathBuf {
 /// A name that the same command always has: the project's, the bug's, and a hash of both with the tests.
 fn run_name(flags: &Flags, root: &Path) -> String {
     let location = flags.at.as_ref().expect("clap requires the place");
-    let mut hash = Sha256::new();
-    hash.update(root.as_os_str().as_encoded_bytes());
-    hash.update(location.to_string());
-    for test in &flags.tests {
-        hash.update(test.to_string());
-    }
-    let digest: String = hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let tests: Vec<String> = flags.tests.iter().map(ToString::to_string).collect();
+    let digest = sha256(format!("{}\n{location}\n{}", root.display(), tests.join("\n")).as_bytes());
     let project = root.file_name().unwrap_or_default().to_string_lossy();
-    format!("{project}-{}-{digest}", campaign::bug_name(location, flags.insert))
+    format!("{project}-{}-{}", campaign::bug_name(location, flags.insert), &digest[..8])
 }
 
 fn text(summary: &Summary) -> anyhow::Result<String> {

@@ -49,11 +49,12 @@ pub struct DoctorFlags {
 
 /// Flags of a repair.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Flags {
     /// Directory of the project
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Bug")]
     pub project: PathBuf,
-    /// Buggy lines, counted from 1: FILE:LINE or FILE:FIRST-LAST
+    /// Buggy lines, counted from 1: `FILE:LINE` or `FILE:FIRST-LAST`
     #[arg(long, value_name = "FILE:LINES", help_heading = "Bug", required = true)]
     pub at: Option<Location>,
     /// Insert before the line instead of replacing it

@@ -233,7 +233,7 @@ mod tests {
             .map(|order| {
                 let [a, b, _] = order.map(|token: u32| f64::from(p[token as usize]));
                 let expected = n as f64 * a * b / (1.0 - a);
-                let seen = f64::from(counts.get(&order.to_vec()).copied().unwrap_or(0));
+                let seen = f64::from(counts.get(order.as_slice()).copied().unwrap_or(0));
                 (seen - expected).powi(2) / expected
             })
             .sum();

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::decode::partial::{Partial, Refusal};
 use crate::engine::{Answer, Check, CompletionEngine, HolePlace, Problem, Scope};
-use crate::java::lexer::{AFTER_DOT, Before, Word, is_keyword, is_keyword_prefix};
+use crate::java::keyword::{AFTER_DOT, is_keyword, is_keyword_prefix};
+use crate::java::lexer::{Before, Word};
 
 /// What the engine is asked for (the paper's variants, and the switches that are ours).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]

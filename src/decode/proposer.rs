@@ -21,7 +21,9 @@ impl Truncation {
         if (self.temperature - 1.0).abs() > f64::EPSILON {
             let max = p.iter().copied().fold(0.0, f32::max);
             let power = 1.0 / self.temperature as f32;
-            p.iter_mut().for_each(|p| *p = (*p / max).powf(power));
+            for p in &mut *p {
+                *p = (*p / max).powf(power);
+            }
             normalise(p);
         }
         if self.top_k.is_some() || self.top_p.is_some() {
@@ -47,7 +49,9 @@ impl Truncation {
 
 fn normalise(p: &mut [f32]) {
     let sum: f64 = p.iter().map(|&p| f64::from(p)).sum();
-    p.iter_mut().for_each(|p| *p = (f64::from(*p) / sum) as f32);
+    for p in p {
+        *p = (f64::from(*p) / sum) as f32;
+    }
 }
 
 /// Turns the model's logits at a path into the distribution that is sampled.

@@ -1,3 +1,5 @@
+//! What can go wrong with weights and with a step of a model.
+
 use std::path::PathBuf;
 
 /// What can go wrong with a model.

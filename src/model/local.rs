@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::digest::hex;
+
 use super::error::{ModelError, WeightsError};
 use super::gguf::Gguf;
 use super::layout::SuffixFirst;
@@ -138,8 +140,7 @@ fn sha256(path: &Path) -> std::io::Result<String> {
     loop {
         match file.read(&mut block)? {
             0 => {
-                let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
-                return Ok(hash.finalize().iter().fold(String::new(), hex));
+                return Ok(hex(&hash.finalize()));
             }
             n => hash.update(&block[..n]),
         }

@@ -1,0 +1,8 @@
+//! The command as its users meet it: exit code, stdout and stderr, the run directory, the user's tree.
+
+#[path = "cli/bad_input.rs"]
+mod bad_input;
+#[path = "cli/support.rs"]
+mod support;
+#[path = "cli/whole_runs.rs"]
+mod whole_runs;
