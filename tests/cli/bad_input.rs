@@ -180,6 +180,20 @@ fn weights_of_another_architecture_are_refused_by_name() {
 }
 
 #[test]
+fn weights_with_an_unknown_tokenizer_are_refused_by_name() {
+    let Some(mut weights) = default_weights() else { return };
+    let key = b"tokenizer.ggml.pre";
+    let at = weights.windows(key.len()).position(|window| window == key).unwrap() + key.len();
+    let value = at + weights[at..].windows(6).position(|window| window == b"smollm").unwrap();
+    weights[value..value + 6].copy_from_slice(b"falcon");
+    insta::assert_snapshot!(with_model(&weights), @r"
+    exit 3
+    ---
+    error: cannot use the weights `[dir]/model.gguf`: pre-tokenizer `falcon` is not supported (only `smollm` is); `repair doctor` shows every part and what mends it
+    ");
+}
+
+#[test]
 fn missing_weights_are_named() {
     check!(calc(), [&AT[..], &["--model", "/no/such/model.gguf"]], @r"
     exit 3
@@ -208,6 +222,38 @@ fn something_that_is_no_java_cannot_run_the_server() {
         error: `/bin/true` is not a Java runtime; it said ``; `repair doctor` shows every part and what mends it
         ");
     }
+}
+
+#[test]
+fn an_old_java_cannot_run_the_server() {
+    let old = std::path::Path::new("/usr/lib/jvm/java-17-openjdk-amd64/bin/java");
+    if !parts_are_there() || !old.is_file() {
+        eprintln!("skipped: no Java 17 at {}", old.display());
+        return;
+    }
+    check!(calc(), [&AT[..], &["--server-java", old.to_str().unwrap()]], @r"
+    exit 3
+    ---
+    error: `/usr/lib/jvm/java-17-openjdk-amd64/bin/java` is Java 17, the language server needs 21 or newer; `repair doctor` shows every part and what mends it
+    ");
+}
+
+#[test]
+fn a_server_that_dies_at_its_start_is_told_with_its_last_words() {
+    if !parts_are_there() {
+        return;
+    }
+    let project = calc();
+    let home = project.dir.path().canonicalize().unwrap().join("jdtls");
+    std::fs::create_dir_all(home.join("plugins")).unwrap();
+    std::fs::create_dir_all(home.join("configuration")).unwrap();
+    std::fs::write(home.join("configuration/config.ini"), "osgi.bundles=\n").unwrap();
+    std::fs::write(home.join("plugins/org.eclipse.equinox.launcher_1.0.0.jar"), b"no jar").unwrap();
+    check!(project, [&AT[..], &["--jdtls-home", home.to_str().unwrap()]], @r"
+    exit 3
+    ---
+    error: the language server ended while starting: Error: Invalid or corrupt jarfile [dir]/jdtls/plugins/org.eclipse.equinox.launcher_1.0.0.jar; `repair doctor` shows every part and what mends it
+    ");
 }
 
 #[test]

@@ -111,6 +111,32 @@ fn a_run_comes_out_the_same_however_it_is_disturbed() {
 }
 
 #[test]
+fn an_interrupt_before_the_first_sample_ends_the_run_and_its_children() {
+    if !parts_are_there() {
+        return;
+    }
+    let project = Project::calc(CALC.as_bytes());
+    let child = project.spawn(&CALC_WORDS);
+    let mut server = None;
+    wait_until("a language server", || {
+        server = server_of(&child);
+        server.is_some()
+    });
+    signal(&child, Signal::INT);
+    let shown = project.show(&child.wait_with_output().unwrap());
+    assert!(shown.starts_with("exit 130\n"), "{shown}");
+    assert!(
+        shown.contains("error: interrupted; the same command goes on with the run in `[dir]/run`"),
+        "{shown}"
+    );
+    let server = server.unwrap().as_raw_nonzero();
+    assert!(
+        !std::path::Path::new(&format!("/proc/{server}/cmdline")).exists(),
+        "the server outlived its parent"
+    );
+}
+
+#[test]
 fn the_best_patch_is_a_diff_that_git_applies_and_that_apply_writes() {
     if !parts_are_there() {
         return;
