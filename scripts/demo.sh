@@ -2,7 +2,7 @@
 # Repairs a bundled bug from start to end: set-up, build, failing test, search, diff, passing test.
 #
 # usage: demo.sh [BUG]    one bug, `wrong-operator` unless named
-#        demo.sh --all    all bugs, 100 samples each, and a table of the outcomes
+#        demo.sh --all    all bugs, each with at most 100 samples until a patch passes all tests, and a table of the outcomes
 #        demo.sh --list   the names of the bugs
 set -euo pipefail
 
@@ -11,8 +11,6 @@ fixture=$root/tests/fixtures/demo
 cd "$root" # a relative CARGO_TARGET_DIR means the same to us as to cargo
 repair=${CARGO_TARGET_DIR:-target}/debug/repair
 samples=100
-# Below the default of 1.0: no two samples are alike anyway, and the model spends less on what is far-fetched.
-temperature=0.7
 PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
 
 title() { printf '\n== %s\n' "$*"; }
@@ -78,8 +76,7 @@ bug_flags() {
 run_repair() {
     local flags
     mapfile -t flags < <(bug_flags)
-    "$repair" --project "$1" "${flags[@]}" -n "$samples" --temperature "$temperature" \
-        --run-dir "$2" "${@:3}"
+    "$repair" --project "$1" "${flags[@]}" -n "$samples" --stop-after 1 --run-dir "$2" "${@:3}"
 }
 
 # Whether the bug's test passes in the tree; what it says when it fails.
@@ -107,7 +104,7 @@ repair_one() {
     title "The failing test: $test"
     if test_passes "$tree"; then die "the test passes already"; fi
     title "Repair: at most $samples samples, until one passes all tests"
-    run_repair "$tree" "$run" --stop-after 1 || code=$?
+    run_repair "$tree" "$run" || code=$?
     if [ $code -ne 0 ]; then
         title "No patch (exit code $code); the run is in $run"
         exit $code
@@ -134,16 +131,16 @@ repair_all() {
         if [ $code -gt 1 ]; then exit $code; fi
         rows+=("$(row "$id" "$work/run-$id")")
     done
-    title "Outcomes, $samples samples each; the runs are in $work"
-    echo "| bug | kind | samples | compilable | plausible | first plausible at sample | seconds |"
-    echo "|---|---|---|---|---|---|---|"
+    title "Outcomes, at most $samples samples each; the runs are in $work"
+    echo "| bug | kind | samples | compilable | first plausible at sample | seconds |"
+    echo "|---|---|---|---|---|---|"
     printf '%s\n' "${rows[@]}"
 }
 
 row() {
     local key
     printf '| %s | %s |' "$1" "$kind"
-    for key in samples compilable plausible first_plausible seconds; do
+    for key in samples compilable first_plausible seconds; do
         printf ' %s |' "$(figure "$2" "$key")"
     done
 }

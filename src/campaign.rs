@@ -179,7 +179,12 @@ impl<'a> Repair<'a> {
         let drawing = Drawing::new(self.config, samples, from_validator, progress);
         let (stop, counters) = drawing.draw(search, &to_validator, self.interrupt)?;
         drop(to_validator);
-        let samples = drawing.finish(self.interrupt)?;
+        let mut samples = drawing.finish(self.interrupt)?;
+        let decisive = self.config.stop_after.and_then(|n| samples.nth_plausible(n));
+        let stop = decisive.map_or(stop, |index| {
+            samples.forget_after(index);
+            StopReason::Plausible
+        });
         let engine_counters = engine.counters();
         engine.shut_down();
         let summary = self.summary(started, stop, &samples, counters, engine_counters)?;

@@ -139,6 +139,17 @@ impl<'a> Samples<'a> {
         Ok(self.cloze.fill(&self.drawn[index - 1].fill)?)
     }
 
+    /// The sample that is the `n`-th plausible one.
+    pub fn nth_plausible(&self, n: usize) -> Option<usize> {
+        let mut plausible = self.verdicts().filter(|&(_, outcome)| outcome == Outcome::Plausible);
+        plausible.nth(n.checked_sub(1)?).map(|(index, _)| index)
+    }
+
+    /// Counts nothing beyond this sample: what was drawn ahead of a verdict depends on how fast the machine is.
+    pub fn forget_after(&mut self, index: usize) {
+        self.n_seen = self.n_seen.min(index);
+    }
+
     /// Verdicts among the samples drawn, by sample.
     pub fn verdicts(&self) -> impl Iterator<Item = (usize, Outcome)> {
         self.verdicts

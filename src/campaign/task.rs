@@ -83,7 +83,7 @@ pub struct Summary {
     pub seed: u64,
     /// Why no further sample was drawn.
     pub stop: StopReason,
-    /// Samples drawn.
+    /// Samples drawn; up to the decisive one where the run stopped after so many plausible patches.
     pub samples: usize,
     /// Samples with a verdict.
     pub judged: usize,

@@ -36,15 +36,16 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// Records without times: samples, and the outcome of each.
-fn outcome(project: &Project) -> (String, Vec<String>) {
+/// Samples and the outcome of each. Log-probabilities are left out: the model's sums are taken in another order in
+/// another batch, so their last digits differ.
+fn outcome(project: &Project) -> (Vec<String>, Vec<String>) {
     let mut verdicts: Vec<String> = project
         .lines("verdicts.jsonl")
         .iter()
         .map(|line| format!("{} {}", line["index"], line["outcome"]))
         .collect();
     verdicts.sort();
-    (project.record("patches.jsonl"), verdicts)
+    (fills(project), verdicts)
 }
 
 /// Texts of the samples in order.
