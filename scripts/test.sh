@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
 scripts/setup.sh
-cargo test --locked "$@"
+cargo test --locked --no-fail-fast "$@"

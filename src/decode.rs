@@ -61,6 +61,15 @@ pub enum StopReason {
     Interrupted,
 }
 
+/// What a search has come to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// A new sample.
+    Sample(Sample),
+    /// No further one.
+    Stopped(StopReason),
+}
+
 /// What ends a search without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {

@@ -8,7 +8,7 @@ use repair::decode::memo::{Event, Memo};
 use repair::decode::oracle::{Guidance, Oracle};
 use repair::decode::proposer::Truncation;
 use repair::decode::search::Search;
-use repair::decode::{Sample, Settings, StopReason};
+use repair::decode::{Next, Sample, Settings, StopReason};
 use repair::engine::{Answer, Check, CompletionEngine, HolePlace, Scope};
 use repair::model::{HoleEnd, Identity, KvNode, Model, ModelError, Position, Prompt, PromptParts, Row};
 use repair::text::Source;
@@ -139,8 +139,8 @@ fn draw(settings: Settings, n: usize, memo: Memo) -> (Vec<Sample>, Vec<Event>, u
     let mut samples = Vec::new();
     while samples.len() < n {
         match search.next(&mut |_| false).unwrap() {
-            Ok(sample) => samples.push(sample),
-            Err(stop) => {
+            Next::Sample(sample) => samples.push(sample),
+            Next::Stopped(stop) => {
                 assert_eq!(stop, StopReason::Exhausted);
                 break;
             }

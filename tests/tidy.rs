@@ -114,7 +114,9 @@ fn files_are_named_after_nouns_and_stay_short() {
 fn every_file_says_what_it_is() {
     for (path, text) in sources() {
         assert!(text.starts_with("//! "), "{} has no module doc", path.display());
-        assert!(!code(&text).contains("::*;"), "{} exports all it has", path.display());
+        let exports_all =
+            text.lines().any(|line| line.trim_start().starts_with("pub") && line.ends_with("::*;"));
+        assert!(!exports_all, "{} exports all it has", path.display());
     }
 }
 

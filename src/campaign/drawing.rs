@@ -8,8 +8,8 @@ use super::samples::Samples;
 use super::task::{Figures, Progress};
 use super::validation::{FromValidator, ToValidator};
 use crate::config::Config;
-use crate::decode::StopReason;
 use crate::decode::search::{Counters, Search};
+use crate::decode::{Next, StopReason};
 use crate::process::Interrupt;
 use crate::validate::verdict::Outcome;
 
@@ -63,7 +63,7 @@ impl<'a, 'p> Drawing<'a, 'p> {
             let mut state = self.state.borrow_mut();
             state.samples.learn(&search.take_events())?;
             match next? {
-                Ok(sample) => {
+                Next::Sample(sample) => {
                     let index = sample.index;
                     if let Some(text) = state.samples.add(sample)? {
                         // A validator that is gone has said why; that is looked at next.
@@ -72,8 +72,8 @@ impl<'a, 'p> Drawing<'a, 'p> {
                         state.judged += 1;
                     }
                 }
-                Err(StopReason::Interrupted) if !interrupt.is_set() => break StopReason::Plausible,
-                Err(stop) => break stop,
+                Next::Stopped(StopReason::Interrupted) if !interrupt.is_set() => break StopReason::Plausible,
+                Next::Stopped(stop) => break stop,
             }
         };
         if stop == StopReason::Interrupted {

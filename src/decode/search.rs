@@ -15,12 +15,14 @@ use crate::decode::memo::{Event, Memo};
 use crate::decode::oracle::{DecidedBy, Oracle};
 use crate::decode::partial::{Advance, Frame, Partial, Refusal};
 use crate::decode::proposer::Proposer;
-use crate::decode::{DecodeError, Sample, Settings, StopReason};
+use crate::decode::{DecodeError, Next, Sample, Settings, StopReason};
 use crate::java::lexer::{Word, normal_form};
 use crate::model::{HoleEnd, KvNode, Model, Row};
 use crate::retrieval::Prior;
 use crate::token::TokenId;
 
+/// Edges followed before the caller is asked whether to go on; where most are refused, a batch takes long to fill.
+const LOOK_AGAIN: usize = 256;
 /// Bytes before the hole that hold the prior's longest context, eight tokens, many times over.
 const PRIOR_SIGHT: usize = 600;
 /// Edges in the first step of the model.
@@ -196,24 +198,21 @@ impl<'a> Search<'a> {
         std::mem::take(&mut self.events)
     }
 
-    /// The next sample, or why there is none. `watch` is called between model steps; it stops the search by `true`.
-    pub fn next(
-        &mut self,
-        watch: &mut dyn FnMut(&Counters) -> bool,
-    ) -> Result<Result<Sample, StopReason>, DecodeError> {
+    /// The next sample, or why there is none. `watch` is called often; it stops the search by `true`.
+    pub fn next(&mut self, watch: &mut dyn FnMut(&Counters) -> bool) -> Result<Next, DecodeError> {
         loop {
             if watch(&self.counters) {
-                return Ok(Err(StopReason::Interrupted));
+                return Ok(Next::Stopped(StopReason::Interrupted));
             }
             let (batch, sample) = self.gather()?;
             if let Some(sample) = sample {
-                return Ok(Ok(sample));
+                return Ok(Next::Sample(sample));
             }
             if batch.is_empty() && self.queue.is_empty() {
-                return Ok(Err(StopReason::Exhausted));
+                return Ok(Next::Stopped(StopReason::Exhausted));
             }
             if self.counters.steps >= self.settings.max_steps {
-                return Ok(Err(StopReason::Steps));
+                return Ok(Next::Stopped(StopReason::Steps));
             }
             self.expand(batch)?;
         }
@@ -226,7 +225,10 @@ impl<'a> Search<'a> {
         let mut sample = None;
         // Little is ahead of the first samples, and they are waited for: the batch grows with the search.
         let size = self.settings.batch.min(FIRST_BATCH + self.counters.steps as usize / 2);
-        while batch.len() < size && sample.is_none() {
+        for _ in 0..LOOK_AGAIN {
+            if batch.len() >= size || sample.is_some() {
+                break;
+            }
             let Some(Timed { time, entry }) = self.queue.pop() else { break };
             match entry {
                 Entry::Leaf(leaf) if batch.is_empty() => sample = self.finish(&leaf),
