@@ -21,9 +21,10 @@ use crate::decode::search::{Counters, Search};
 use crate::digest::sha256;
 use crate::engine::{self, JdtEngine, ServerSettings};
 use crate::java::project::Project;
-use crate::model::{self, LoadOptions, Model, PromptParts};
+use crate::model::{self, LoadOptions, Model, Prompt, PromptParts};
 use crate::process::Interrupt;
 use crate::record::{RecordError, RunDir};
+use crate::retrieval::Prior;
 use crate::text::Source;
 use crate::validate::sandbox::Sandbox;
 use crate::validate::verdict::Outcome;
@@ -54,6 +55,8 @@ const SERVER_START: Duration = Duration::from_secs(180);
 const SERVER_REQUEST: Duration = Duration::from_secs(10);
 /// Enough for the largest projects of Defects4J with their indices.
 const SERVER_HEAP_MB: u32 = 1500;
+/// Beginning of a scratch directory's name; the process id follows.
+const SCRATCH_PREFIX: &str = "run-";
 /// How long a wait for the validator sleeps before it looks at the interrupt.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -157,19 +160,10 @@ impl<'a> Repair<'a> {
         progress(Progress::Stage("baseline"));
         let baseline = self.await_baseline(from_validator)?;
         progress(Progress::Baseline(&baseline));
-        let surroundings = Surroundings::of(&self.project, &self.file, &self.cloze)?;
-        let chunks = match self.config.context {
-            ContextMode::File => Vec::new(),
-            ContextMode::Retrieved => surroundings.chunks(&self.cloze, model.as_ref()),
-        };
-        let prior = self.config.prior.then(|| surroundings.prior(model.as_ref()));
-        let prompt = model.prompt(&PromptParts {
-            context: chunks.iter().map(|(citation, text)| (citation.as_str(), text.as_str())).collect(),
-            prefix: &self.cloze.prefix,
-            suffix: &self.cloze.suffix,
-        })?;
+        let (prompt, prior) = self.lay_out(model.as_ref())?;
         self.settle_manifest(model.as_ref(), &engine, &prompt)?;
         let (samples, memo) = Samples::open(self.run.bug(&self.name())?, &self.file, &self.cloze)?;
+        self.run.write(&format!("{}/baseline.json", self.name()), &baseline)?;
 
         let around = format!("{}\n{}", self.cloze.original, self.cloze.suffix);
         let oracle = Oracle::new(&mut engine, self.config.guidance, &around);
@@ -190,6 +184,21 @@ impl<'a> Repair<'a> {
         let summary = self.summary(started, stop, &samples, counters, engine_counters)?;
         self.run.write("summary.json", &Summaries { bugs: vec![&summary] })?;
         Ok(summary)
+    }
+
+    /// What the model sees, and what the project adds to its distribution.
+    fn lay_out(&self, model: &dyn Model) -> anyhow::Result<(Prompt, Option<Prior>)> {
+        let surroundings = Surroundings::of(&self.project, &self.file, &self.cloze)?;
+        let chunks = match self.config.context {
+            ContextMode::File => Vec::new(),
+            ContextMode::Retrieved => surroundings.chunks(&self.cloze, model),
+        };
+        let prompt = model.prompt(&PromptParts {
+            context: chunks.iter().map(|(citation, text)| (citation.as_str(), text.as_str())).collect(),
+            prefix: &self.cloze.prefix,
+            suffix: &self.cloze.suffix,
+        })?;
+        Ok((prompt, self.config.prior.then(|| surroundings.prior(model))))
     }
 
     fn load_model(&self) -> anyhow::Result<Box<dyn Model + Send>> {
@@ -226,12 +235,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    fn settle_manifest(
-        &self,
-        model: &dyn Model,
-        engine: &JdtEngine,
-        prompt: &model::Prompt,
-    ) -> anyhow::Result<()> {
+    fn settle_manifest(&self, model: &dyn Model, engine: &JdtEngine, prompt: &Prompt) -> anyhow::Result<()> {
         let inputs = Inputs::new(&Sources {
             file: &self.file,
             file_bytes: self.cloze.source().bytes(),
@@ -302,11 +306,25 @@ pub fn bug_name(location: &Location, insert: bool) -> String {
     format!("{stem}-{}{last}{}", location.first, if insert { "-insert" } else { "" })
 }
 
+/// A directory of this process's own below the cache. Those of processes that were killed are removed first.
 fn scratch_dir(cache: &Path) -> Result<tempfile::TempDir, RecordError> {
     let work = cache.join("work");
+    let entries = std::fs::read_dir(&work).into_iter().flatten().flatten();
+    for stale in entries.map(|entry| entry.path()).filter(|path| !is_in_use(path)) {
+        // Another process may be removing it too.
+        let _gone = std::fs::remove_dir_all(stale);
+    }
+    let prefix = format!("{SCRATCH_PREFIX}{}-", std::process::id());
     std::fs::create_dir_all(&work)
-        .and_then(|()| tempfile::Builder::new().prefix("run-").tempdir_in(&work))
+        .and_then(|()| tempfile::Builder::new().prefix(&prefix).tempdir_in(&work))
         .map_err(|source| RecordError::Io { action: "create", path: work, source })
+}
+
+/// Whether the process that made a scratch directory is still there; other things are left alone.
+fn is_in_use(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let pid = name.strip_prefix(SCRATCH_PREFIX).and_then(|rest| rest.split('-').next()).unwrap_or_default();
+    !pid.bytes().all(|byte| byte.is_ascii_digit()) || pid.is_empty() || Path::new("/proc").join(pid).exists()
 }
 
 fn inspect(task: &Task, config: &Config, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<Project> {

@@ -11,6 +11,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::campaign::{Figures, Progress};
 use crate::validate::Baseline;
 
+/// Progress of a stage whose length is not known.
+const WAITING: &str = "{spinner} {prefix} {elapsed} {msg}";
+/// Progress of drawing samples.
+const COUNTING: &str = "{prefix} {wide_bar} {pos}/{len} {msg}";
+
 /// How much is said on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loudness {
@@ -36,6 +41,7 @@ impl Console {
         let drawn = loudness != Loudness::Quiet && std::io::stderr().is_terminal();
         let target = if drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(0), target);
+        bar.set_style(ProgressStyle::with_template(WAITING).expect("the template is fixed"));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { loudness, bar, samples_since: None }
     }
@@ -103,9 +109,9 @@ impl Console {
         }
         let template = if stage == "samples" {
             self.samples_since = Some(Instant::now());
-            "{prefix} {wide_bar} {pos}/{len} {msg}"
+            COUNTING
         } else {
-            "{spinner} {prefix} {elapsed} {msg}"
+            WAITING
         };
         self.bar.set_style(ProgressStyle::with_template(template).expect("the template is fixed"));
         self.bar.set_prefix(stage.to_owned());
@@ -114,7 +120,12 @@ impl Console {
     fn figures(&self, figures: &Figures) {
         self.bar.set_length(figures.wanted as u64);
         self.bar.set_position(figures.drawn as u64);
-        let Some(since) = self.samples_since.filter(|_| figures.positions > 0) else { return };
+        let Some(since) = self.samples_since.filter(|_| figures.positions > 0) else {
+            // Nothing is drawn any more.
+            let Figures { judged, drawn, plausible, .. } = figures;
+            self.bar.set_message(format!("{judged} of {drawn} judged, {plausible} plausible"));
+            return;
+        };
         let seconds = since.elapsed().as_secs_f64().max(0.001);
         let left =
             seconds / figures.drawn.max(1) as f64 * figures.wanted.saturating_sub(figures.drawn) as f64;

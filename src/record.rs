@@ -3,6 +3,7 @@
 //! ```text
 //! manifest.json           inputs and environment; the inputs must agree for a run to go on
 //! BUG/patches.jsonl       one line per sample, in the order drawn
+//! BUG/baseline.json       what the unpatched program's tests do
 //! BUG/verdicts.jsonl      one line per validated sample
 //! BUG/tree.jsonl          what the search has learnt, so that going on costs nothing
 //! BUG/patches/NNNN.diff   plausible patches
