@@ -1,22 +1,22 @@
 //! The default model on its real weights. Without them (`scripts/setup.sh` brings them) every test here says that it was
 //! skipped.
 
+#[path = "parts/cache.rs"]
+mod place;
+
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use place::cache;
 use repair::model::{HoleEnd, KvNode, LoadOptions, Model, ModelError, PromptBudget, PromptParts, Row, load};
 use repair::token::TokenId;
 
 /// Logits of the same position computed in different company.
 const TOLERANCE: f32 = 1e-4;
 
-#[expect(clippy::disallowed_methods, reason = "tests find the cache like the scripts do")]
 fn weights() -> Option<PathBuf> {
-    let under = |variable: &str, rest: &str| Some(PathBuf::from(std::env::var_os(variable)?).join(rest));
-    let cache = under("REPAIR_HOME", "").or_else(|| under("XDG_CACHE_HOME", "repair"));
-    let cache = cache.or_else(|| under("HOME", ".cache/repair"))?;
-    let file = cache.join("models/SmolLM2-135M-Instruct.Q4_1.gguf");
+    let file = cache().join("models/SmolLM2-135M-Instruct.Q4_1.gguf");
     if !file.exists() {
         eprintln!("skipped: no weights at {}", file.display());
     }

@@ -5,6 +5,10 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+#[path = "../parts/cache.rs"]
+mod place;
+pub use place::cache;
+
 /// A small project: Maven's layout without a POM, one class with a bug, JUnit 4.
 pub const CALC: &str = "package a;\n\npublic class Calc {\n    public static int add(int x, int y) {\n        return x - y;\n    }\n\n    public static int sub(int x, int y) {\n        return x - y;\n    }\n}\n";
 pub const CALC_TEST: &str = "package a;\n\nimport static org.junit.Assert.assertEquals;\n\nimport org.junit.Test;\n\npublic class CalcTest {\n    @Test\n    public void adds() {\n        assertEquals(5, Calc.add(2, 3));\n    }\n\n    @Test\n    public void subtracts() {\n        assertEquals(1, Calc.sub(3, 2));\n    }\n}\n";
@@ -108,15 +112,6 @@ pub fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_repair"));
     command.args(words).stdin(Stdio::null());
     command
-}
-
-#[expect(clippy::disallowed_methods, reason = "where the parts are is told by the environment alone")]
-pub fn cache() -> PathBuf {
-    let from = |name| std::env::var_os(name).map(PathBuf::from);
-    from("REPAIR_HOME")
-        .or_else(|| from("XDG_CACHE_HOME").map(|dir| dir.join("repair")))
-        .or_else(|| from("HOME").map(|dir| dir.join(".cache/repair")))
-        .unwrap_or_default()
 }
 
 /// Whether the real parts are there; says so if a test is skipped for want of them.

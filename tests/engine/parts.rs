@@ -4,24 +4,16 @@ use std::path::{Path, PathBuf};
 
 use repair::java::project::Jdk;
 
+#[path = "../parts/cache.rs"]
+mod place;
+use place::cache;
+
 /// What a test needs to run a server.
 pub struct Parts {
     pub java: PathBuf,
     pub jdtls: PathBuf,
     pub bundle: PathBuf,
     pub jdk: Jdk,
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "where the parts were installed is told by the environment alone"
-)]
-fn cache() -> PathBuf {
-    let from = |name| std::env::var_os(name).map(PathBuf::from);
-    from("REPAIR_HOME")
-        .or_else(|| from("XDG_CACHE_HOME").map(|dir| dir.join("repair")))
-        .or_else(|| from("HOME").map(|dir| dir.join(".cache/repair")))
-        .unwrap_or_default()
 }
 
 /// Feature release of the Java installation at `home`, from its `release` file.

@@ -11,6 +11,10 @@ use repair::validate::sandbox::Sandbox;
 use repair::validate::{ValidateError, ValidateSettings, Validator};
 use tempfile::TempDir;
 
+#[path = "../parts/cache.rs"]
+mod place;
+use place::cache;
+
 /// What the machine must have.
 pub struct Parts {
     pub jdk: Jdk,
@@ -20,16 +24,14 @@ pub struct Parts {
     pub mvn: Option<PathBuf>,
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test has no configuration to ask for the cache")]
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to ask")]
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }
 
 /// `None`, and a word about it, where a test cannot run.
 pub fn parts() -> Option<Parts> {
-    let cache = variable("REPAIR_HOME")
-        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("repair")))
-        .or_else(|| Some(variable("HOME")?.join(".cache/repair")))?;
+    let cache = cache();
     let places = variable("JAVA_HOME").into_iter().chain([PathBuf::from("/usr/lib/jvm")]).collect::<Vec<_>>();
     let mut jdks = jdk::find_jdks(&places, &Interrupt::default());
     jdks.retain(|jdk| jdk.feature >= 17);
