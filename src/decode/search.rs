@@ -147,11 +147,12 @@ impl<'a> Search<'a> {
         };
         let frame = Frame::new(cloze, structural);
         let next_line = frame.next_code_line().filter(|_| structural).unwrap_or_default();
-        let room_for_end = model.encode(next_line)?.len();
+        // What the tokenizer cannot spell takes at most a token for each byte, and tells the prior nothing.
+        let room_for_end = model.encode(next_line).map_or(next_line.len(), |tokens| tokens.len());
         if structural && next_line.is_empty() {
             return Err(DecodeError::NothingFollows);
         }
-        let prefix = model.encode(tail(&cloze.prefix))?;
+        let prefix = model.encode(tail(&cloze.prefix)).unwrap_or_default();
         let proposer = Proposer::new(settings.truncation, prior, prefix, end_tokens.clone());
         let root_logits = model.prime(prompt)?;
         let mut search = Self {
