@@ -219,7 +219,7 @@ mod tests {
     }
 
     /// Chi-square over the 6 orders of 3 tokens against drawing without replacement, 20,000 seeds. The bound is the
-    /// 0.9999 quantile of 5 degrees of freedom; drawing the second token uniformly would give more than 700.
+    /// 0.9999 quantile of 5 degrees of freedom; drawing the second token uniformly would give some 10,000.
     #[test]
     fn the_order_is_that_of_drawing_without_replacement() {
         let p = [0.6f32, 0.3, 0.1];
