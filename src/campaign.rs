@@ -19,7 +19,7 @@ use crate::decode::StopReason;
 use crate::decode::oracle::Oracle;
 use crate::decode::search::{Counters, Search};
 use crate::digest::sha256;
-use crate::engine::{self, JdtEngine, ServerSettings};
+use crate::engine::{self, EngineError, JdtEngine, ServerSettings};
 use crate::java::project::Project;
 use crate::model::{self, LoadOptions, Model, Prompt, PromptParts};
 use crate::process::Interrupt;
@@ -49,8 +49,10 @@ use task::Summaries;
 pub use task::{Figures, Interrupted, OutsideSources, Progress, Summary, Task, Unreadable};
 use validation::{FromValidator, ToValidator, validate_all};
 
-/// Start of the language server on a loaded machine, indexing included.
-const SERVER_START: Duration = Duration::from_secs(180);
+/// Start of the language server on a loaded machine, indexing included; 8 s on an idle one.
+const SERVER_START: Duration = Duration::from_secs(90);
+/// Starts of the language server before its silence is an error.
+const SERVER_STARTS: usize = 3;
 /// One question: some 5 ms on an idle machine, 2 s on a file of 20,000 methods.
 const SERVER_REQUEST: Duration = Duration::from_secs(10);
 /// Enough for the largest projects of Defects4J with their indices.
@@ -208,17 +210,25 @@ impl<'a> Repair<'a> {
 
     fn start_engine(&self) -> anyhow::Result<JdtEngine> {
         let parts = &self.config.parts;
-        let settings = |java: &Path| ServerSettings {
-            java: java.to_owned(),
+        let java = engine::choose_java(&parts.server_javas)?;
+        let settings = |attempt: usize| ServerSettings {
+            java: java.clone(),
             jdtls_home: parts.jdtls_home.clone(),
             bundle: parts.bundle.clone(),
-            state_dir: self.scratch.path().join("server"),
+            state_dir: self.scratch.path().join(format!("server-{attempt}")),
             start_deadline: SERVER_START,
             request_deadline: SERVER_REQUEST,
             heap_mb: SERVER_HEAP_MB,
         };
-        let java = engine::choose_java(&parts.server_javas)?;
-        let mut engine = JdtEngine::start(settings(&java), &self.project)?;
+        let mut start = JdtEngine::start(settings(1), &self.project);
+        for attempt in 2..=SERVER_STARTS {
+            // A server that hangs in its index at the start has been seen; the next one does not.
+            if self.interrupt.is_set() || !matches!(start, Err(EngineError::StartDeadline { .. })) {
+                break;
+            }
+            start = JdtEngine::start(settings(attempt), &self.project);
+        }
+        let mut engine = start?;
         let file = self.project.root.join(&self.file);
         engine.open(&file, &self.cloze.prefix, &self.cloze.original, &self.cloze.suffix)?;
         Ok(engine)

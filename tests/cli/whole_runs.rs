@@ -1,5 +1,6 @@
 //! Whole repairs on real parts: the run directory, interruptions, and what stays untouched.
 
+use std::io::Read as _;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ const SAMPLES: [&str; 2] = ["-n", "6"];
 const CALC_WORDS: [&str; 6] = ["--at", CALC_FILE_5, "--test", "a.CalcTest#adds", "-n", "1"];
 const CALC_FILE_5: &str = "src/main/java/a/Calc.java:5";
 /// Far more than any wait below takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 fn words() -> Vec<&'static str> {
     [&WORDS[..], &SAMPLES[..]].concat()
@@ -29,6 +30,20 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(started.elapsed() < PATIENCE, "{what} did not come about");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits for samples of a run that is going on; if it ends before, what it said is shown.
+fn wait_for_samples(project: &Project, child: &mut Child, n: usize) {
+    let mut ended = None;
+    wait_until("a sample", || {
+        ended = child.try_wait().unwrap();
+        ended.is_some() || project.record("patches.jsonl").lines().count() >= n
+    });
+    if project.record("patches.jsonl").lines().count() < n {
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        panic!("the run ended with {ended:?} before sample {n}: {said}");
     }
 }
 
@@ -88,20 +103,20 @@ fn a_run_comes_out_the_same_however_it_is_disturbed() {
     let killed = Project::demo(BUG);
     for n_samples in [1, 3] {
         let mut child = killed.spawn(&words());
-        wait_until("a sample", || killed.record("patches.jsonl").lines().count() >= n_samples);
+        wait_for_samples(&killed, &mut child, n_samples);
         signal(&child, Signal::KILL);
         child.wait().unwrap();
     }
     let mut interrupted = killed.spawn(&words());
-    wait_until("a fourth sample", || killed.record("patches.jsonl").lines().count() >= 4);
+    wait_for_samples(&killed, &mut interrupted, 4);
     signal(&interrupted, Signal::INT);
     assert!(matches!(interrupted.wait().unwrap().code(), Some(130 | 0)));
     killed.run(&words());
     assert_eq!(outcome(&killed), expected, "after two kills and an interrupt");
 
     let bereft = Project::demo(BUG);
-    let child = bereft.spawn(&[&words()[..], &["--format", "json"]].concat());
-    wait_until("a sample", || bereft.record("patches.jsonl").lines().count() >= 1);
+    let mut child = bereft.spawn(&[&words()[..], &["--format", "json"]].concat());
+    wait_for_samples(&bereft, &mut child, 1);
     kill_process(server_of(&child).expect("a language server runs"), Signal::KILL).unwrap();
     let output = child.wait_with_output().unwrap();
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
