@@ -373,3 +373,23 @@ fn drop_run(dir: &Path) -> Result<(), RecordError> {
     let io = |source| RecordError::Io { action: "remove", path: dir.to_owned(), source };
     std::fs::remove_dir_all(held.root()).map_err(io)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_scratch_of_processes_that_are_gone_is_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        let work = cache.path().join("work");
+        // Process ids end at 4,194,304 on Linux.
+        let names =
+            [format!("run-{}-x", std::process::id()), "run-99999999-x".to_owned(), "other".to_owned()];
+        for name in &names {
+            std::fs::create_dir_all(work.join(name)).unwrap();
+        }
+        let own = scratch_dir(cache.path()).unwrap();
+        assert_eq!(names.map(|name| work.join(name).exists()), [true, false, true]);
+        assert!(own.path().starts_with(&work) && is_in_use(own.path()));
+    }
+}
