@@ -65,6 +65,13 @@ pub struct Hunk {
     pub lines: Lines,
 }
 
+impl Hunk {
+    /// A short name: the file's and the lines.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.file.file_stem().unwrap_or_default().to_string_lossy(), self.lines)
+    }
+}
+
 impl fmt::Display for Hunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file.display(), self.lines)

@@ -36,6 +36,23 @@ pub struct Overrides {
     pub jdk: Option<PathBuf>,
 }
 
+impl Overrides {
+    /// These, and where they say nothing, the others.
+    #[must_use]
+    pub fn or(self, others: &Overrides) -> Overrides {
+        let paths = |own: Vec<PathBuf>, others: &[PathBuf]| if own.is_empty() { others.to_vec() } else { own };
+        Overrides {
+            build_tool: self.build_tool.or(others.build_tool),
+            sources: paths(self.sources, &others.sources),
+            tests: paths(self.tests, &others.tests),
+            class_path: paths(self.class_path, &others.class_path),
+            level: self.level.or(others.level),
+            encoding: self.encoding.or_else(|| others.encoding.clone()),
+            jdk: self.jdk.or_else(|| others.jdk.clone()),
+        }
+    }
+}
+
 /// What there is on this machine.
 #[derive(Debug, Clone, Default)]
 pub struct Tools {

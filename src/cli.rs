@@ -12,6 +12,7 @@ use crate::config::flags::{Cli, Command, Flags};
 use crate::console::{Console, Loudness};
 use crate::process::Interrupt;
 
+mod bugs;
 mod doctor;
 mod exit;
 mod repair;
@@ -46,6 +47,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     let environment = Environment::read();
     let interrupt = interrupt()?;
     match &cli.command {
+        Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, &interrupt, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }

@@ -16,7 +16,7 @@ use crate::process::find_in;
 
 pub mod flags;
 
-use flags::{ContextMode, EngineMode, Flags, PartFlags, Switch};
+use flags::{BenchmarkFlags, ContextMode, EngineMode, Flags, PartFlags, Switch};
 
 /// The embedded default model, below the cache's `models/`.
 pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -71,6 +71,7 @@ pub struct Environment {
     server_java: Option<PathBuf>,
     jdtls_home: Option<PathBuf>,
     java_home: Option<PathBuf>,
+    defects4j_home: Option<PathBuf>,
     path: Vec<PathBuf>,
     samples: Option<OsString>,
     seed: Option<OsString>,
@@ -92,6 +93,7 @@ impl Environment {
             server_java: path("REPAIR_SERVER_JAVA"),
             jdtls_home: path("REPAIR_JDTLS_HOME").or_else(|| path("JDTLS_HOME")),
             java_home: path("JAVA_HOME"),
+            defects4j_home: path("DEFECTS4J_HOME").or_else(|| path("D4J_HOME")),
             path: var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
             samples: var("REPAIR_SAMPLES"),
             seed: var("REPAIR_SEED"),
@@ -257,6 +259,24 @@ fn listed(dir: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         .collect();
     paths.sort();
     paths
+}
+
+/// Where `Defects4J` is, as far as somebody said so or it is on PATH.
+#[derive(Debug, Clone, Default)]
+pub struct Defects4jPlace {
+    /// Its directory.
+    pub home: Option<PathBuf>,
+    /// Its command.
+    pub command: Option<PathBuf>,
+}
+
+/// Finds `Defects4J`: the flag goes before the environment, and that before PATH.
+pub fn defects4j(flags: &BenchmarkFlags, environment: &Environment) -> Defects4jPlace {
+    match (&flags.defects4j, &environment.defects4j_home) {
+        (Some(command), _) => Defects4jPlace { home: None, command: Some(command.clone()) },
+        (None, Some(home)) => Defects4jPlace { home: Some(home.clone()), command: None },
+        (None, None) => Defects4jPlace { home: None, command: environment.find("defects4j") },
+    }
 }
 
 /// Settings of a repair.

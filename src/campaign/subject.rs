@@ -5,15 +5,20 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::Serialize;
 
+use super::generated::add_generated;
 use super::task::Unreadable;
 use crate::bug::{BugId, Hunk};
-use crate::build::Overrides;
+use crate::build::{self, Overrides, Tools};
+use crate::config::{Config, Parts};
 use crate::defects4j::checkout::{make_checkout, require_buggy_lines, require_checkout};
 use crate::defects4j::layout::{Layout, read_layout};
 use crate::defects4j::{self, Framework};
-use crate::java::project::BuildTool;
-use crate::java::recorded::Recorded;
+use crate::java::project::{BuildTool, Project};
+use crate::java::recorded::{Recorded, is_same_failure};
+use crate::java::test_id::TestId;
 use crate::process::Interrupt;
+use crate::validate::sandbox::Sandbox;
+use crate::validate::{Baseline, ValidateSettings};
 
 /// What a benchmark says of a bug besides its place and its tests.
 #[derive(Debug, Clone, Serialize)]
@@ -34,6 +39,13 @@ pub struct Benchmark {
     /// Where what the project's own build generates is kept.
     #[serde(skip)]
     pub generated: PathBuf,
+}
+
+impl Subject {
+    /// The tests that show the bug.
+    pub fn triggers(&self) -> Vec<TestId> {
+        self.benchmark.recorded.iter().map(|recorded| recorded.test.clone()).collect()
+    }
 }
 
 /// A bug of a benchmark, found.
@@ -70,6 +82,82 @@ impl CheckoutPlace {
 #[derive(Debug, thiserror::Error)]
 #[error("{0} cannot be repaired in place: its fix only adds or removes whole files")]
 pub struct NoHunk(BugId);
+
+/// A trigger test that fails, but not as it did when the bug was recorded: it shows something else.
+#[derive(Debug, thiserror::Error)]
+#[error("`{test}` fails with {found}, but was recorded with {recorded}: the environment is to blame, not the bug")]
+pub struct NotAsRecorded {
+    test: TestId,
+    found: String,
+    recorded: String,
+}
+
+impl Benchmark {
+    /// An error if a trigger test fails in another way than it was recorded.
+    pub fn require_recorded(&self, baseline: &Baseline) -> Result<(), NotAsRecorded> {
+        for Recorded { test, exception } in &self.recorded {
+            let Some(recorded) = exception else { continue };
+            let own = baseline.triggers.iter().filter(|failure| test.covers(&failure.test));
+            let found: Vec<(&str, &str)> = own
+                .filter_map(|failure| {
+                    Some((failure.exception.as_deref()?, failure.message.as_deref().unwrap_or_default()))
+                })
+                .collect();
+            if let Some((exception, message)) = found.first()
+                && !found.iter().any(|(found, _)| is_same_failure(found, recorded))
+            {
+                let found = format!("{exception}: {}", message.lines().next().unwrap_or_default());
+                return Err(NotAsRecorded { test: test.clone(), found, recorded: recorded.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Finds out all about the project; what a benchmark says of it goes before what is found by looking, and what the user
+/// says before both.
+pub fn inspect(
+    root: &Path,
+    benchmark: Option<&Benchmark>,
+    config: &Config,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Project> {
+    let parts = &config.parts;
+    let given = Overrides { jdk: parts.jdk.clone(), ..config.overrides.clone() };
+    let overrides = match benchmark {
+        Some(benchmark) => given.or(&benchmark.layout),
+        None => given,
+    };
+    let tools = Tools {
+        jdks: build::jdk::find_jdks(&parts.jdk_places, interrupt),
+        mvn: parts.mvn.clone(),
+        junit: parts.junit.clone(),
+    };
+    let mut project = build::inspect(root, &overrides, &tools, scratch, interrupt)?;
+    if let Some(benchmark) = benchmark {
+        add_generated(&mut project, &benchmark.generated, interrupt)?;
+    }
+    Ok(project)
+}
+
+/// How patches of a bug are judged.
+pub fn validate_settings(
+    benchmark: Option<&Benchmark>,
+    parts: &Parts,
+    scratch: PathBuf,
+    sandbox: Sandbox,
+) -> ValidateSettings {
+    let mut settings = ValidateSettings::new(scratch, parts.runner.clone(), parts.junit.clone(), sandbox);
+    if let Some(benchmark) = benchmark {
+        if let Some(time_zone) = benchmark.time_zone {
+            time_zone.clone_into(&mut settings.time_zone);
+        }
+        settings.suite.clone_from(&benchmark.relevant);
+        settings.excluded.clone_from(&benchmark.excluded);
+    }
+    settings
+}
 
 /// Finds a bug of `Defects4J`; a checkout that is not there is made by `command`.
 pub fn of_defects4j(
