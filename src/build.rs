@@ -40,7 +40,8 @@ impl Overrides {
     /// These, and where they say nothing, the others.
     #[must_use]
     pub fn or(self, others: &Overrides) -> Overrides {
-        let paths = |own: Vec<PathBuf>, others: &[PathBuf]| if own.is_empty() { others.to_vec() } else { own };
+        let paths =
+            |own: Vec<PathBuf>, others: &[PathBuf]| if own.is_empty() { others.to_vec() } else { own };
         Overrides {
             build_tool: self.build_tool.or(others.build_tool),
             sources: paths(self.sources, &others.sources),

@@ -111,7 +111,8 @@ impl<'a> Repair<'a> {
         let bytes = std::fs::read(&path).map_err(|source| Unreadable { file: path.clone(), source })?;
         let scratch = scratch_dir(&config.parts.cache)?;
         progress(Progress::Stage("project"));
-        let project = subject::inspect(&task.root, task.benchmark.as_ref(), config, scratch.path(), interrupt)?;
+        let project =
+            subject::inspect(&task.root, task.benchmark.as_ref(), config, scratch.path(), interrupt)?;
         let file = relative(&path, &project)?;
         let source = Source::new(bytes, &project.encoding)?;
         let cloze = Cloze::new(source, lines).with_context(|| format!("`{hunk}`"))?;
@@ -146,7 +147,12 @@ impl<'a> Repair<'a> {
 
     fn validate_settings(&self) -> ValidateSettings {
         let scratch = self.scratch.path().join("validate");
-        subject::validate_settings(self.task.benchmark.as_ref(), &self.config.parts, scratch, self.sandbox.clone())
+        subject::validate_settings(
+            self.task.benchmark.as_ref(),
+            &self.config.parts,
+            scratch,
+            self.sandbox.clone(),
+        )
     }
 
     fn sample(

@@ -26,7 +26,9 @@ pub const TIME_ZONE: &str = "America/Los_Angeles";
 #[derive(Debug, thiserror::Error)]
 pub enum Defects4jError {
     /// Neither a home nor a command is known.
-    #[error("Defects4J was not found: set DEFECTS4J_HOME to its directory, or name its command with --defects4j")]
+    #[error(
+        "Defects4J was not found: set DEFECTS4J_HOME to its directory, or name its command with --defects4j"
+    )]
     NotFound,
     /// The directory holds no framework.
     #[error("`{}` is no Defects4J: it has no `framework/projects`", .0.display())]

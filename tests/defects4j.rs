@@ -54,7 +54,10 @@ fn every_active_bug_is_read_and_counted_as_it_was() {
         }
     }
     assert_eq!(bugs.len(), 854);
-    assert_eq!(kinds, BTreeMap::from([("delete", 10), ("insert", 91), ("replace", 200)].map(|(k, n)| (k.to_owned(), n))));
+    assert_eq!(
+        kinds,
+        BTreeMap::from([("delete", 10), ("insert", 91), ("replace", 200)].map(|(k, n)| (k.to_owned(), n)))
+    );
     assert_eq!(["Closure", "Jsoup", "Math", "Chart", "Mockito"].map(|p| projects[p]), [61, 42, 36, 13, 13]);
     // The paper has 138 of 1.2; Lang-25 was taken out since.
     let paper = [(PaperSet::SingleHunk12, 137), (PaperSet::SingleHunk20, 135), (PaperSet::SingleLine20, 76)];
@@ -109,12 +112,15 @@ fn the_human_patch_is_accepted_and_plausible() {
 
 fn check(framework: &Framework, bug: &BugId, checkouts: &Path) -> anyhow::Result<Row> {
     let interrupt = Interrupt::default();
-    let place =
-        CheckoutPlace { dir: checkouts.join(bug.to_string()), generated: checkouts.join(format!("{bug}.generated")) };
+    let place = CheckoutPlace {
+        dir: checkouts.join(bug.to_string()),
+        generated: checkouts.join(format!("{bug}.generated")),
+    };
     let subject = subject::of_defects4j(framework, &framework.command(), bug, &place, &interrupt)?;
     let config = config(&subject.root);
     let scratch = tempfile::tempdir()?;
-    let project = subject::inspect(&subject.root, Some(&subject.benchmark), &config, scratch.path(), &interrupt)?;
+    let project =
+        subject::inspect(&subject.root, Some(&subject.benchmark), &config, scratch.path(), &interrupt)?;
     let changes = framework.changes(bug)?.runs;
     let clozes = clozes(&subject, &project)?;
     let kinds: Vec<String> = changes.iter().map(|change: &Change| change.kind().to_string()).collect();
@@ -127,16 +133,22 @@ fn check(framework: &Framework, bug: &BugId, checkouts: &Path) -> anyhow::Result
     };
     if let [cloze] = clozes.as_slice() {
         let file = subject.root.join(&subject.hunks[0].file);
-        row.replay = gold::replay(&project, &file, cloze, &answer(cloze, &changes[0]), &config.parts, scratch.path());
+        row.replay =
+            gold::replay(&project, &file, cloze, &answer(cloze, &changes[0]), &config.parts, scratch.path());
     }
     let sandbox = Sandbox::detect(config.parts.bwrap.as_deref(), &interrupt)?.0;
-    let settings =
-        subject::validate_settings(Some(&subject.benchmark), &config.parts, scratch.path().join("v"), sandbox);
+    let settings = subject::validate_settings(
+        Some(&subject.benchmark),
+        &config.parts,
+        scratch.path().join("v"),
+        sandbox,
+    );
     let mut validator = Validator::new(&project, settings, interrupt);
     let baseline = match validator.baseline(&subject.triggers()) {
         Ok(baseline) => baseline,
         Err(error) => {
-            row.baseline = format!("ERROR {}", error.to_string().lines().take(4).collect::<Vec<_>>().join(" "));
+            row.baseline =
+                format!("ERROR {}", error.to_string().lines().take(4).collect::<Vec<_>>().join(" "));
             return Ok(row);
         }
     };
@@ -151,10 +163,12 @@ fn check(framework: &Framework, bug: &BugId, checkouts: &Path) -> anyhow::Result
         baseline.millis.full
     );
     if let [cloze] = clozes.as_slice() {
-        let candidate = Candidate { file: subject.hunks[0].file.clone(), text: cloze.fill(&answer(cloze, &changes[0]))? };
+        let candidate =
+            Candidate { file: subject.hunks[0].file.clone(), text: cloze.fill(&answer(cloze, &changes[0]))? };
         let verdict = validator.validate(&candidate)?;
         let last = verdict.stages.last().unwrap();
-        let failed: Vec<String> = last.failed.iter().take(3).map(|failure| failure.test.to_string()).collect();
+        let failed: Vec<String> =
+            last.failed.iter().take(3).map(|failure| failure.test.to_string()).collect();
         let tail = if last.tests_run == 0 { last.output_tail.lines().next().unwrap_or_default() } else { "" };
         row.verdict = format!("{:?} {} {tail}", verdict.outcome, failed.join(" ")).to_lowercase();
         row.verdict.truncate(300);

@@ -34,7 +34,7 @@ pub enum Kind {
 
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Kind::Replace => "replace",
             Kind::Insert => "insert",
             Kind::Delete => "delete",
@@ -281,7 +281,9 @@ mod tests {
 
     #[test]
     fn paths_end_at_a_tab() {
-        let runs = check("Index: src/A.java\n--- src/A.java\t(revision 1)\n+++ src/A.java\t(revision 2)\n@@ -1 +1 @@\n-a\n+b\n");
+        let runs = check(
+            "Index: src/A.java\n--- src/A.java\t(revision 1)\n+++ src/A.java\t(revision 2)\n@@ -1 +1 @@\n-a\n+b\n",
+        );
         assert_eq!(runs, ["src/A.java:1 -\"a\\n\" +\"b\\n\""]);
     }
 

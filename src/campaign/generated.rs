@@ -7,7 +7,7 @@ use anyhow::bail;
 use walkdir::WalkDir;
 
 use crate::build::javac::{Compilation, Platform, argument_file, join_paths};
-use crate::defects4j::generated::{Maker, rename_parser, zone_compiler};
+use crate::defects4j::generated::{Maker, moved_files, rename_parser, zone_compiler};
 use crate::java::project::Project;
 use crate::process::{self, Interrupt, Spec};
 use crate::record::RecordError;
@@ -26,8 +26,9 @@ pub fn add_generated(project: &mut Project, kept: &Path, interrupt: &Interrupt) 
         Some(maker) => making.once("zones", |scratch, out| making.zones(&maker, scratch, out))?,
         None => None,
     };
+    let moved = making.once("moved", |_, out| making.moved(out))?;
     project.class_path.splice(0..0, parser);
-    project.class_path.extend(zones);
+    project.class_path.extend([zones, moved].into_iter().flatten());
     Ok(())
 }
 
@@ -65,11 +66,23 @@ impl Making<'_> {
     }
 
     fn parser(&self, scratch: &Path, out: &Path) -> anyhow::Result<bool> {
-        let Some(renamed) = rename_parser(&self.project.root, &scratch.join("sources"))? else { return Ok(false) };
+        let Some(renamed) = rename_parser(&self.project.root, &scratch.join("sources"))? else {
+            return Ok(false);
+        };
         let roots = [renamed.sources];
         self.compile(&roots, scratch, out)?;
         copy_others(&roots[0], out)?;
         Ok(true)
+    }
+
+    fn moved(&self, out: &Path) -> anyhow::Result<bool> {
+        let moved = moved_files(&self.project.root);
+        for (from, to) in &moved {
+            let target = out.join(to);
+            std::fs::create_dir_all(target.parent().unwrap_or(out))?;
+            std::fs::copy(from, target)?;
+        }
+        Ok(!moved.is_empty())
     }
 
     fn zones(&self, maker: &Maker, scratch: &Path, out: &Path) -> anyhow::Result<bool> {
@@ -91,7 +104,8 @@ impl Making<'_> {
     }
 
     fn compile(&self, roots: &[PathBuf], scratch: &Path, out: &Path) -> anyhow::Result<()> {
-        let files = roots.iter().flat_map(|root| WalkDir::new(root).sort_by_file_name()).filter_map(Result::ok);
+        let files =
+            roots.iter().flat_map(|root| WalkDir::new(root).sort_by_file_name()).filter_map(Result::ok);
         let is_source = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "java");
         let files: Vec<PathBuf> = files.map(walkdir::DirEntry::into_path).filter(is_source).collect();
         let arguments = scratch.join("sources.args");

@@ -85,7 +85,9 @@ pub struct NoHunk(BugId);
 
 /// A trigger test that fails, but not as it did when the bug was recorded: it shows something else.
 #[derive(Debug, thiserror::Error)]
-#[error("`{test}` fails with {found}, but was recorded with {recorded}: the environment is to blame, not the bug")]
+#[error(
+    "`{test}` fails with {found}, but was recorded with {recorded}: the environment is to blame, not the bug"
+)]
 pub struct NotAsRecorded {
     test: TestId,
     found: String,

@@ -115,7 +115,11 @@ fn line(entry: &Entry) -> String {
     let sets: Vec<String> = entry.sets.iter().map(ToString::to_string).collect();
     let sets = if sets.is_empty() { String::new() } else { format!("  [{}]", sets.join(", ")) };
     let tests = entry.trigger_tests;
-    format!("{:<20} {what}, {tests} trigger test{}{sets}\n", entry.bug.to_string(), if tests == 1 { "" } else { "s" })
+    format!(
+        "{:<20} {what}, {tests} trigger test{}{sets}\n",
+        entry.bug.to_string(),
+        if tests == 1 { "" } else { "s" }
+    )
 }
 
 fn totals(framework: &Framework, entries: &[Entry]) -> String {

@@ -55,7 +55,7 @@ pub struct BugsFlags {
 /// Where the benchmarks are.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BenchmarkFlags {
-    /// The `defects4j` command [default: that of DEFECTS4J_HOME, else on PATH]
+    /// The `defects4j` command [default: that of `DEFECTS4J_HOME`, else on PATH]
     #[arg(long, value_name = "FILE", help_heading = "Bug")]
     pub defects4j: Option<PathBuf>,
 }

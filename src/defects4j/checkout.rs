@@ -100,17 +100,20 @@ fn write_stand_in(path: &Path, release: u32) -> Result<(), Defects4jError> {
 
 /// The first step that failed, and the first line after it that gives a reason.
 fn failure(bug: &BugId, finished: &Finished, log: PathBuf) -> Defects4jError {
-    let text = String::from_utf8_lossy(&finished.stderr).into_owned() + &String::from_utf8_lossy(&finished.stdout);
+    let text =
+        String::from_utf8_lossy(&finished.stderr).into_owned() + &String::from_utf8_lossy(&finished.stdout);
     let (step, cause) = first_failure(&text);
     Defects4jError::Checkout { bug: bug.clone(), step, cause, log }
 }
 
 fn first_failure(text: &str) -> (String, String) {
-    let lines: Vec<&str> = text.lines().take(CAUSE_LINES).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> =
+        text.lines().take(CAUSE_LINES).map(str::trim).filter(|line| !line.is_empty()).collect();
     let failed = lines.iter().position(|line| line.ends_with(" FAIL"));
     let step = failed.map_or("start", |at| lines[at].trim_end_matches(" FAIL").trim_end_matches('.'));
     let after = &lines[failed.map_or(0, |at| at + 1)..];
-    let reasons = ["error:", "fatal:", "rejected", "FAILED", "required", "Couldn't", "Can't", "Cannot", "not found"];
+    let reasons =
+        ["error:", "fatal:", "rejected", "FAILED", "required", "Couldn't", "Can't", "Cannot", "not found"];
     let cause = after.iter().find(|line| reasons.iter().any(|reason| line.contains(reason)));
     let cause = cause.or(after.last()).map_or("nothing was printed", |line| line);
     (step.to_owned(), cause.to_owned())
@@ -123,7 +126,11 @@ pub fn require_buggy_lines(bug: &BugId, change: &Change, text: &[u8]) -> Result<
     let bare = |line: &[u8]| line.strip_suffix(b"\n").unwrap_or(line).to_vec();
     for (number, buggy) in (first..).zip(&change.buggy) {
         if lines.get(number - 1).is_none_or(|line| *line != bare(buggy)) {
-            return Err(Defects4jError::OtherText { bug: bug.clone(), file: change.file.clone(), line: number });
+            return Err(Defects4jError::OtherText {
+                bug: bug.clone(),
+                file: change.file.clone(),
+                line: number,
+            });
         }
     }
     Ok(())
@@ -144,11 +151,8 @@ mod tests {
         let (home, framework) = framework(&[("active-bugs.csv", "")]);
         let core = home.path().join("framework/core");
         std::fs::create_dir_all(&core).unwrap();
-        std::fs::write(
-            core.join("Constants.pm"),
-            "if ($java_version_output =~ 'x') {\n if ($1 != 11) {",
-        )
-        .unwrap();
+        std::fs::write(core.join("Constants.pm"), "if ($java_version_output =~ 'x') {\n if ($1 != 11) {")
+            .unwrap();
         let command = home.path().join("d4j");
         std::fs::write(&command, format!("#!/bin/sh\nwork=$7\n{script}\n")).unwrap();
         std::fs::set_permissions(&command, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -190,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_missing_perl_module_is_the_cause() {
-        let (step, cause) = first_failure("Can't locate DBI.pm in @INC\nBEGIN failed at x\nCompilation failed in require\n");
+        let (step, cause) =
+            first_failure("Can't locate DBI.pm in @INC\nBEGIN failed at x\nCompilation failed in require\n");
         assert_eq!((step.as_str(), cause.as_str()), ("start", "Can't locate DBI.pm in @INC"));
     }
 

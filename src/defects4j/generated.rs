@@ -1,6 +1,7 @@
 //! Classes and files that a project's own build makes before or after it compiles the sources.
 //!
-//! Two projects do: Closure gives an old parser of another project new package names, Time compiles its time zones.
+//! Two projects do: Closure gives an old parser of another project new package names and moves a file, Time compiles its
+//! time zones.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,17 @@ use super::Defects4jError;
 const PARSER_PACKAGE: &str = "org.mozilla.javascript";
 /// The lists of time zones that Time's build compiles (`framework/projects/Time/Time.build.xml`).
 const ZONES: [&str; 11] = [
-    "africa", "antarctica", "asia", "australasia", "europe", "northamerica", "southamerica", "pacificnew", "etcetera",
-    "backward", "systemv",
+    "africa",
+    "antarctica",
+    "asia",
+    "australasia",
+    "europe",
+    "northamerica",
+    "southamerica",
+    "pacificnew",
+    "etcetera",
+    "backward",
+    "systemv",
 ];
 
 /// Sources to compile beside the project's own; what comes out goes on the class path.
@@ -44,8 +54,10 @@ pub fn rename_parser(root: &Path, to: &Path) -> Result<Option<Renamed>, Defects4
     let Ok(text) = std::fs::read_to_string(&build_file) else { return Ok(None) };
     let Some(new_package) = new_package(&text) else { return Ok(None) };
     let Some(sources) = parser_sources(root) else { return Ok(None) };
-    for entry in WalkDir::new(&sources).into_iter().filter_map(Result::ok).filter(|e| e.file_type().is_file()) {
-        let below = entry.path().strip_prefix(&sources).unwrap_or(entry.path()).to_string_lossy().into_owned();
+    for entry in WalkDir::new(&sources).into_iter().filter_map(Result::ok).filter(|e| e.file_type().is_file())
+    {
+        let below =
+            entry.path().strip_prefix(&sources).unwrap_or(entry.path()).to_string_lossy().into_owned();
         let below = below.replace(&as_path(PARSER_PACKAGE), &as_path(&new_package));
         let bytes = std::fs::read(entry.path()).map_err(Defects4jError::io("read", entry.path()))?;
         let target = to.join(below);
@@ -84,6 +96,22 @@ fn parser_sources(root: &Path) -> Option<PathBuf> {
     dirs.find(|dir| dir.path().join(as_path(PARSER_PACKAGE)).is_dir()).map(walkdir::DirEntry::into_path)
 }
 
+/// Files that Closure's build puts at another place of the class path: where they are, and where they go.
+///
+/// `<copy file="${src.dir}/FILE" todir="${classes.dir}/DIRECTORY/"/>`
+pub fn moved_files(root: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let text = std::fs::read_to_string(root.join("build.xml")).unwrap_or_default();
+    let copies = text.split("<copy file=\"${src.dir}/").skip(1);
+    let pairs = copies.filter_map(|copy| {
+        let (file, rest) = copy.split_once('"')?;
+        let (between, target) = rest.split_once("todir=\"${classes.dir}/")?;
+        let target = target.split('"').next().filter(|_| !between.contains('<'))?;
+        let file = Path::new(file);
+        Some((root.join("src").join(file), Path::new(target).join(file.file_name()?)))
+    });
+    pairs.filter(|(from, _)| from.is_file()).collect()
+}
+
 /// What compiles Time's time zones; `None` for projects without.
 pub fn zone_compiler(sources: &[PathBuf]) -> Option<Maker> {
     let lists = sources.iter().map(|root| root.join("org/joda/time/tz/src")).find(|dir| dir.is_dir())?;
@@ -119,6 +147,17 @@ mod tests {
         assert!(rename_parser(root.path(), to.path()).unwrap().is_some());
         let text = std::fs::read(to.path().join("a/b/Node.java")).unwrap();
         assert_eq!(text, b"package a.b; // \xe4\nString s = \"a/b/x\";");
+    }
+
+    #[test]
+    fn files_that_the_build_moves_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("src/a")).unwrap();
+        std::fs::write(root.path().join("src/a/M.properties"), "").unwrap();
+        let text = "<copy file=\"${src.dir}/a/M.properties\"\n todir=\"${classes.dir}/x/a/\" />\n<copy file=\"${src.dir}/b\"/>";
+        std::fs::write(root.path().join("build.xml"), text).unwrap();
+        let from = root.path().join("src/a/M.properties");
+        assert_eq!(moved_files(root.path()), [(from, PathBuf::from("x/a/M.properties"))]);
     }
 
     #[test]

@@ -25,6 +25,8 @@ const BUILD_FILES: [&str; 7] = [
     "pom.xml",
     "build.gradle",
 ];
+/// Old copies of what every JDK has: its own are taken first, and only some of these fit to them.
+const OF_THE_JDK: [&str; 3] = ["xerces", "xml-apis", "xercesImpl"];
 /// How Ant files that were made from Maven's name the framework's jars.
 const REPOSITORY: &str = "${maven.repo.local}/";
 
@@ -89,39 +91,63 @@ fn build_files(root: &Path, sources: &Path) -> Vec<String> {
     let modules = sources.ancestors().skip(1).take_while(|dir| *dir != root).chain([root]);
     let files = modules.flat_map(|dir| BUILD_FILES.map(|name| dir.join(name)));
     // A build file that is not there says nothing.
-    files.filter_map(|file| std::fs::read(file).ok()).map(|b| String::from_utf8_lossy(&b).into_owned()).collect()
+    files
+        .filter_map(|file| std::fs::read(file).ok())
+        .map(|b| String::from_utf8_lossy(&b).into_owned())
+        .collect()
 }
 
 fn class_path(framework: &Framework, bug: &BugId, root: &Path, build_text: &str) -> Vec<PathBuf> {
-    let repository = framework.project_dir(&bug.project).join("lib");
-    let named: Vec<PathBuf> = named_jars(build_text).into_iter().map(|jar| repository.join(jar)).collect();
-    let mut jars: Vec<PathBuf> = named.into_iter().filter(|jar| jar.is_file()).collect();
+    let project_dir = framework.project_dir(&bug.project);
+    let repository = project_dir.join("lib");
+    // What the framework adds to the project's own build, if it says so.
+    let own = read(&project_dir.join(format!("{}.build.xml", bug.project))).unwrap_or_default();
+    let named = named_jars(&format!("{build_text}\n{own}"), &bug.project);
+    let named = named.into_iter().map(|jar| repository.join(jar));
+    let mut jars: Vec<PathBuf> = named.filter(|jar| jar.is_file()).collect();
     jars.extend(JAR_DIRS.iter().flat_map(|dir| jars_below(&root.join(dir))));
-    jars.extend(newest(jars_below(&repository), &jars));
+    if takes_all(&own) {
+        jars.extend(newest(jars_below(&repository), &jars));
+    }
     jars.push(framework.home().join("framework/projects").join(JUNIT));
     let mut seen = Vec::with_capacity(jars.len());
     for jar in jars {
-        if !seen.contains(&jar) {
+        if !seen.contains(&jar) && !OF_THE_JDK.contains(&artifact(&jar).0.as_str()) {
             seen.push(jar);
         }
     }
     seen
 }
 
-/// The framework's jars that a build file names, relative to its repository, in order.
-fn named_jars(build_text: &str) -> Vec<String> {
-    let after = build_text.match_indices(REPOSITORY).map(|(at, marker)| &build_text[at + marker.len()..]);
-    let paths = after.map(|rest| rest.split(['"', '\'', '<', ' ', '\n', ',', ';']).next().unwrap_or_default());
-    paths.filter(|path| path.ends_with(".jar") && !path.contains('$')).map(str::to_owned).collect()
+/// The framework's jars that a build file names, relative to the project's own, in order.
+fn named_jars(build_text: &str, project: &str) -> Vec<String> {
+    let below = format!("/projects/{project}/lib/");
+    let mut starts: Vec<usize> = [REPOSITORY, &below]
+        .into_iter()
+        .flat_map(|mark| build_text.match_indices(mark).map(|(at, mark)| at + mark.len()))
+        .collect();
+    starts.sort_unstable();
+    let ends = ['"', '\'', '<', ' ', '\n', ',', ';'];
+    let paths = starts.into_iter().map(|at| build_text[at..].split(ends).next().unwrap_or_default());
+    paths.filter(|path| is_jar(Path::new(path)) && !path.contains('$')).map(str::to_owned).collect()
+}
+
+/// Whether the framework puts all of the project's jars on its class path: it names their directory in a set of files.
+fn takes_all(own_build: &str) -> bool {
+    own_build.lines().any(|line| line.contains("<fileset dir=") && line.contains("/lib/\""))
 }
 
 fn jars_below(dir: &Path) -> Vec<PathBuf> {
     let files = WalkDir::new(dir).sort_by_file_name().into_iter().filter_map(Result::ok);
-    let is_jar = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.ends_with(".jar") && !["-sources.jar", "-src.jar", "-javadoc.jar"].iter().any(|s| name.ends_with(s))
+    let is_library = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        is_jar(path) && !["-sources", "-src", "-javadoc"].iter().any(|other| stem.ends_with(other))
     };
-    files.map(walkdir::DirEntry::into_path).filter(is_jar).collect()
+    files.map(walkdir::DirEntry::into_path).filter(is_library).collect()
+}
+
+fn is_jar(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jar")
 }
 
 /// Of each library that is not `chosen` already the newest jar.
@@ -155,9 +181,15 @@ mod tests {
 
     #[test]
     fn jars_that_the_build_names_come_first_and_of_the_others_the_newest() {
-        let jars = ["lib/g/a/1.9/a-1.9.jar", "lib/g/a/1.10/a-1.10.jar", "lib/g/b/2.0/b-2.0.jar", "lib/g/b/1.0/b-1.0.jar"];
+        let jars = [
+            "lib/g/a/1.9/a-1.9.jar",
+            "lib/g/a/1.10/a-1.10.jar",
+            "lib/g/b/2.0/b-2.0.jar",
+            "lib/g/b/1.0/b-1.0.jar",
+        ];
         let mut files: Vec<(&str, &str)> = jars.iter().map(|jar| (*jar, "")).collect();
         files.push(("active-bugs.csv", ""));
+        files.push(("P.build.xml", "<fileset dir=\"${d4j.dir.projects}/P/lib/\">"));
         let (_dir, framework) = framework(&files);
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("lib")).unwrap();
@@ -168,6 +200,14 @@ mod tests {
         let found = class_path(&framework, &"P-1".parse().unwrap(), root.path(), text);
         let names: Vec<_> = found.iter().map(|jar| jar.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["b-1.0.jar", "own.jar", "a-1.10.jar", "junit-4.12-hamcrest-1.3.jar"]);
+    }
+
+    #[test]
+    fn jars_are_named_by_repository_and_by_path() {
+        let text = "<x a=\"${maven.repo.local}/g/b/1/b-1.jar\"/>\n<get src=\"file:///d4j/framework/projects/P/lib/c.jar\"/>\n\
+                    <x a=\"${d4j.home}/framework/projects/Q/lib/d.jar\"/><x a=\"${maven.repo.local}/${e}.jar\"/>";
+        assert_eq!(named_jars(text, "P"), ["g/b/1/b-1.jar", "c.jar"]);
+        assert!(!takes_all("<property name=\"x\" value=\"${d4j.dir.projects}/P/lib/\"/>"));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Language level and charset as build files of all kinds write them.
 
-/// What is taken where no build file tells: old enough for all compilers in use, new enough for all projects.
-const DEFAULT_LEVEL: u32 = 8;
+/// What is taken where no build file tells: the framework itself raises such builds to it.
+const DEFAULT_LEVEL: u32 = 6;
 /// What stands before a level. Ant, Maven and its older properties, Gradle.
-const LEVEL_MARKS: [&str; 9] = [
+const LEVEL_MARKS: [&str; 10] = [
     " source=\"",
     "<source>",
     "<release>",
@@ -13,6 +13,7 @@ const LEVEL_MARKS: [&str; 9] = [
     "compile.source=",
     "compile.source = ",
     "sourceCompatibility=",
+    "sourceCompatibility = ",
 ];
 const ENCODING_MARKS: [&str; 4] =
     [" encoding=\"", "project.build.sourceEncoding>", "compile.encoding=", "compile.encoding = "];

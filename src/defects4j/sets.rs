@@ -61,9 +61,9 @@ impl fmt::Display for PaperSet {
 pub fn sets_of(bug: &BugId, changes: &Changes) -> Vec<PaperSet> {
     let name = bug.to_string();
     let is_single = changes.runs.len() == 1 && changes.whole_files.is_empty();
-    let is_later = bug.project == "Collections" && bug.number().is_none_or(|id| id < FIRST_COLLECTIONS_OF_2_0);
-    let is_in =
-        is_single && !is_later && bug.project != "Mockito" && !LEFT_OUT.contains(&name.as_str());
+    let is_later =
+        bug.project == "Collections" && bug.number().is_none_or(|id| id < FIRST_COLLECTIONS_OF_2_0);
+    let is_in = is_single && !is_later && bug.project != "Mockito" && !LEFT_OUT.contains(&name.as_str());
     if !is_in && !MERGED.contains(&name.as_str()) {
         return Vec::new();
     }

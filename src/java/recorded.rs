@@ -14,11 +14,13 @@ pub struct Recorded {
 }
 
 /// Reads recorded failures; other lines are passed over.
-pub fn read_recorded(text: &str) -> Vec<Recorded> {
+pub fn read_recorded(log: &str) -> Vec<Recorded> {
     let mut recorded: Vec<Recorded> = Vec::new();
-    let mut lines = text.lines().peekable();
+    let mut lines = log.lines().peekable();
     while let Some(line) = lines.next() {
-        let Some(test) = line.strip_prefix("--- ").and_then(|name| name.trim().parse().ok()) else { continue };
+        let Some(test) = line.strip_prefix("--- ").and_then(|name| name.trim().parse().ok()) else {
+            continue;
+        };
         let exception = lines.peek().and_then(|line| exception_class(line));
         recorded.push(Recorded { test, exception });
     }
@@ -28,7 +30,8 @@ pub fn read_recorded(text: &str) -> Vec<Recorded> {
 /// The class at the beginning of a printed exception.
 fn exception_class(line: &str) -> Option<String> {
     let class = line.split([':', ' ']).next().unwrap_or_default().trim();
-    let is_class = class.contains('.') && class.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'));
+    let is_class =
+        class.contains('.') && class.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'));
     is_class.then(|| class.to_owned())
 }
 
@@ -42,7 +45,11 @@ fn is_assertion(class: &str) -> bool {
     let simple = class.rsplit('.').next().unwrap_or(class);
     matches!(
         simple,
-        "AssertionError" | "AssertionFailedError" | "ComparisonFailure" | "ArrayComparisonFailure" | "MultipleFailuresError"
+        "AssertionError"
+            | "AssertionFailedError"
+            | "ComparisonFailure"
+            | "ArrayComparisonFailure"
+            | "MultipleFailuresError"
     )
 }
 

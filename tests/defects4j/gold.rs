@@ -8,11 +8,19 @@ use repair::config::Parts;
 use repair::decode::oracle::{Guidance, Oracle};
 use repair::decode::partial::{Advance, Frame};
 use repair::engine::{self, JdtEngine, ServerSettings};
+use repair::java::lexer::{LexState, Mark};
 use repair::java::project::Project;
 use repair::model::{self, LoadOptions};
 
 /// What became of it: `accepted`, or what was refused where.
-pub fn replay(project: &Project, file: &Path, cloze: &Cloze, fill: &str, parts: &Parts, scratch: &Path) -> String {
+pub fn replay(
+    project: &Project,
+    path: &Path,
+    cloze: &Cloze,
+    fill: &str,
+    parts: &Parts,
+    scratch: &Path,
+) -> String {
     let settings = ServerSettings {
         java: engine::choose_java(&parts.server_javas).unwrap(),
         jdtls_home: parts.jdtls_home.clone(),
@@ -26,7 +34,7 @@ pub fn replay(project: &Project, file: &Path, cloze: &Cloze, fill: &str, parts: 
         Ok(engine) => engine,
         Err(error) => return format!("ERROR {error}"),
     };
-    if let Err(error) = engine.open(file, &cloze.prefix, &cloze.original, &cloze.suffix) {
+    if let Err(error) = engine.open(path, &cloze.prefix, &cloze.original, &cloze.suffix) {
         return format!("ERROR {error}");
     }
     let result = judge(&mut engine, cloze, fill, &parts.model);
@@ -41,6 +49,30 @@ pub fn replay(project: &Project, file: &Path, cloze: &Cloze, fill: &str, parts: 
     }
 }
 
+/// The text without its comments: they change no behaviour, and the search writes none.
+fn without_comments(fill: &str) -> String {
+    let mut state = LexState::default();
+    let mut text = String::new();
+    for line in fill.split_inclusive('\n') {
+        let mut code = String::new();
+        for c in line.chars() {
+            let was_comment = state.in_comment();
+            let mut bytes = [0; 4];
+            let marks: Vec<Mark> =
+                c.encode_utf8(&mut bytes).bytes().map(|byte| state.step(0, byte).mark).collect();
+            if marks.contains(&Mark::CommentStart) {
+                code.pop();
+            } else if c == '\n' || !was_comment && !state.in_comment() {
+                code.push(c);
+            }
+        }
+        if !code.trim().is_empty() || line.trim().is_empty() {
+            text.push_str(&code);
+        }
+    }
+    text.trim_end().to_owned()
+}
+
 fn judge(engine: &mut JdtEngine, cloze: &Cloze, fill: &str, model: &Path) -> Result<usize, String> {
     let model = model::load(model, LoadOptions::default()).unwrap();
     let frame = Frame::new(cloze, true);
@@ -48,6 +80,7 @@ fn judge(engine: &mut JdtEngine, cloze: &Cloze, fill: &str, model: &Path) -> Res
     let mut oracle = Oracle::new(engine, Guidance::FULL, &around);
     let next = frame.next_code_line().ok_or("no line follows the hole")?;
     let mut partial = frame.empty();
+    let fill = &without_comments(fill);
     let ids = model.encode(&format!("{fill}\n{next}\n")).unwrap();
     for (n_tokens, id) in ids.into_iter().enumerate() {
         let token = model.vocabulary().bytes(id).unwrap_or_default().to_vec();
@@ -56,7 +89,9 @@ fn judge(engine: &mut JdtEngine, cloze: &Cloze, fill: &str, model: &Path) -> Res
             Advance::Refused(refusal) => return Err(format!("REFUSED {refusal:?} after {:?}", at())),
             Advance::Ended { fill, closed } => {
                 let end = oracle.judge_end(&fill, &closed);
-                return end.map(|()| n_tokens).map_err(|refusal| format!("REFUSED the end: {refusal:?} {fill:?}"));
+                return end
+                    .map(|()| n_tokens)
+                    .map_err(|refusal| format!("REFUSED the end: {refusal:?} {fill:?}"));
             }
             Advance::Open { partial: next, closed, statement } => {
                 oracle
