@@ -3,8 +3,7 @@
 //! Looks at the user's tree and never writes to it: what a build tool must write goes to a scratch directory. All
 //! paths and candidate JDKs come in as arguments; nothing here reads the environment.
 //!
-//! Deliberately absent: reactors of several Maven modules, annotation processing, resource filtering, running a build
-//! tool's own test goal.
+//! Deliberately absent: annotation processing, resource filtering, running a build tool's own test goal.
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ pub mod jdk;
 mod maven;
 mod pattern;
 mod plain;
+mod reactor;
 
 /// What the user said about the project; it goes before whatever is found. Relative paths are below the root.
 #[derive(Debug, Clone, Default)]
@@ -121,14 +121,6 @@ pub enum BuildError {
         end: String,
         /// Its first error lines.
         tail: String,
-    },
-    /// The POM only joins modules.
-    #[error("`{}` joins several modules ({}); name one of them with `--project`", .pom.display(), .modules.join(", "))]
-    Reactor {
-        /// The POM.
-        pom: PathBuf,
-        /// Its modules.
-        modules: Vec<String>,
     },
     /// The effective POM could not be read as XML.
     #[error("cannot read the effective POM of `{}`", .pom.display())]

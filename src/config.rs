@@ -72,6 +72,8 @@ pub struct Environment {
     jdtls_home: Option<PathBuf>,
     java_home: Option<PathBuf>,
     defects4j_home: Option<PathBuf>,
+    quixbugs: Option<PathBuf>,
+    humaneval: Option<PathBuf>,
     path: Vec<PathBuf>,
     samples: Option<OsString>,
     seed: Option<OsString>,
@@ -93,6 +95,8 @@ impl Environment {
             server_java: path("REPAIR_SERVER_JAVA"),
             jdtls_home: path("REPAIR_JDTLS_HOME").or_else(|| path("JDTLS_HOME")),
             java_home: path("JAVA_HOME"),
+            quixbugs: path("QUIXBUGS_HOME"),
+            humaneval: path("HUMANEVAL_HOME"),
             defects4j_home: path("DEFECTS4J_HOME").or_else(|| path("D4J_HOME")),
             path: var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
             samples: var("REPAIR_SAMPLES"),
@@ -277,6 +281,16 @@ pub fn defects4j(flags: &BenchmarkFlags, environment: &Environment) -> Defects4j
         (None, Some(home)) => Defects4jPlace { home: Some(home.clone()), command: None },
         (None, None) => Defects4jPlace { home: None, command: environment.find("defects4j") },
     }
+}
+
+/// The directory of `QuixBugs`, as far as somebody said so.
+pub fn quixbugs(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
+    flags.quixbugs.clone().or_else(|| environment.quixbugs.clone())
+}
+
+/// The directory of `HumanEval-Java`, as far as somebody said so.
+pub fn humaneval(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
+    flags.humaneval.clone().or_else(|| environment.humaneval.clone())
 }
 
 /// Settings of a repair.

@@ -20,6 +20,7 @@ pub mod build;
 pub mod defects4j;
 pub mod engine;
 pub mod model;
+pub mod programs;
 pub mod retrieval;
 
 // 3 core

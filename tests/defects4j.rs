@@ -10,12 +10,14 @@ use repair::bug::BugId;
 use repair::bug::change::{Change, Kind};
 use repair::campaign::subject::{self, CheckoutPlace, Subject};
 use repair::cloze::Cloze;
+use repair::cloze::template::{TemplateKind, paper_quotas, paper_templates};
 use repair::config::flags::{BenchmarkFlags, Flags};
 use repair::config::{self, Config, Environment};
 use repair::defects4j::Framework;
 use repair::defects4j::sets::{PaperSet, sets_of};
 use repair::java::project::Project;
 use repair::process::Interrupt;
+use repair::programs::{HUMANEVAL, Programs, QUIXBUGS};
 use repair::text::Source;
 use repair::validate::sandbox::Sandbox;
 use repair::validate::{Candidate, Validator};
@@ -182,6 +184,109 @@ fn clozes(subject: &Subject, project: &Project) -> anyhow::Result<Vec<Cloze>> {
         Ok(Cloze::new(Source::new(bytes, &project.encoding)?, hunk.lines)?)
     };
     subject.hunks.iter().map(of_hunk).collect()
+}
+
+/// `REPAIR_TEMPLATE_COUNTS`: columns bug, set, tokens, conditions, arguments, several, callees, templates, each, rest;
+/// `REPAIR_TOKENIZER`: a directory with the vocabulary and the merges of CodeT5.
+#[test]
+fn templates_are_as_many_as_the_paper_has() {
+    let Some(framework) = framework() else { return };
+    let (Some(counts), Some(tokenizer)) = (variable("REPAIR_TEMPLATE_COUNTS"), variable("REPAIR_TOKENIZER"))
+    else {
+        eprintln!("skipped: REPAIR_TEMPLATE_COUNTS and REPAIR_TOKENIZER are not set");
+        return;
+    };
+    let file = |name: &str| Path::new(&tokenizer).join(name).to_string_lossy().into_owned();
+    let bpe =
+        tokenizers::models::bpe::BPE::from_file(&file("vocab.json"), &file("merges.txt")).build().unwrap();
+    let mut tokenizer = tokenizers::Tokenizer::new(bpe);
+    tokenizer.with_pre_tokenizer(Some(
+        tokenizers::pre_tokenizers::byte_level::ByteLevel::default().add_prefix_space(false),
+    ));
+    let (mut n, mut differing) = (0, Vec::new());
+    for line in std::fs::read_to_string(counts).unwrap().lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let expected: Vec<usize> = fields[2..].iter().map(|field| field.parse().unwrap()).collect();
+        let bug: BugId = fields[0].parse().unwrap();
+        if framework.require(&bug).is_err() {
+            eprintln!("{bug} is no longer active");
+            continue;
+        }
+        let found = template_counts(&framework, &bug, &tokenizer);
+        n += 1;
+        if found != expected {
+            differing.push(format!("{bug}: {found:?}, the paper has {expected:?}"));
+        }
+    }
+    eprintln!("{n} bugs, {} differ: {differing:#?}", differing.len());
+    assert!(differing.is_empty());
+}
+
+/// Kinds that the table counts, in its order.
+const COUNTED: [TemplateKind; 4] =
+    [TemplateKind::Condition, TemplateKind::Arguments, TemplateKind::SeveralArguments, TemplateKind::Callee];
+
+/// The columns of the paper's table for one bug.
+fn template_counts(framework: &Framework, bug: &BugId, tokenizer: &tokenizers::Tokenizer) -> Vec<usize> {
+    // Of two runs the line between them is an empty one.
+    let runs: Vec<String> = framework.changes(bug).unwrap().runs.iter().map(buggy_text).collect();
+    let buggy = runs.join("\n\n");
+    let buggy = buggy.trim_start();
+    let encoding = tokenizer.encode(buggy, false).unwrap();
+    let offsets = encoding.get_offsets();
+    let tokens: Vec<String> = offsets.iter().map(|&(start, end)| buggy[start..end].to_owned()).collect();
+    let templates = paper_templates(buggy, &tokens);
+    let of = |kind| templates.iter().filter(|template| template.kind == kind).count();
+    let quotas = paper_quotas(templates.len(), 5000);
+    let kinds = COUNTED.map(of);
+    [&[tokens.len()][..], &kinds, &[templates.len() - 1, quotas[0], quotas[templates.len() - 1]]].concat()
+}
+
+fn buggy_text(change: &Change) -> String {
+    let text = String::from_utf8_lossy(&change.buggy.concat()).replace("\r\n", "\n");
+    text.strip_suffix('\n').unwrap_or(&text).to_owned()
+}
+
+/// `REPAIR_PROGRAMS`: bugs, or a collection; its directory by `QUIXBUGS_HOME` or `HUMANEVAL_HOME`.
+#[test]
+#[ignore = "seconds for each program: set REPAIR_PROGRAMS and the collection's directory"]
+fn programs_fail_as_buggy_and_pass_as_correct() {
+    let name = variable("REPAIR_PROGRAMS").expect("REPAIR_PROGRAMS names a collection");
+    let (flags, environment) = (BenchmarkFlags::default(), Environment::read());
+    let programs = if name == QUIXBUGS.name {
+        Programs::open(QUIXBUGS, &config::quixbugs(&flags, &environment).unwrap()).unwrap()
+    } else {
+        Programs::open(HUMANEVAL, &config::humaneval(&flags, &environment).unwrap()).unwrap()
+    };
+    let (mut n_right, bugs) = (0, programs.bugs().unwrap());
+    for bug in &bugs {
+        let result = check_program(&programs, bug).unwrap_or_else(|error| format!("ERROR {error}"));
+        println!("{bug}: {}", result.lines().take(3).collect::<Vec<_>>().join(" "));
+        n_right += usize::from(result == "Plausible");
+    }
+    println!("{n_right} of {} programs fail as buggy and pass as correct", bugs.len());
+    assert!(n_right + 3 >= bugs.len());
+}
+
+fn check_program(programs: &Programs, bug: &BugId) -> anyhow::Result<String> {
+    let (scratch, interrupt) = (tempfile::tempdir()?, Interrupt::default());
+    let place =
+        CheckoutPlace { dir: scratch.path().join("tree"), generated: scratch.path().join("generated") };
+    let subject = subject::of_programs(programs, bug, &place)?;
+    let config = config(&subject.root);
+    let project =
+        subject::inspect(&subject.root, Some(&subject.benchmark), &config, scratch.path(), &interrupt)?;
+    let sandbox = Sandbox::detect(config.parts.bwrap.as_deref(), &interrupt)?.0;
+    let settings = subject::validate_settings(
+        Some(&subject.benchmark),
+        &config.parts,
+        scratch.path().join("v"),
+        sandbox,
+    );
+    let mut validator = Validator::new(&project, settings, interrupt);
+    validator.baseline(&subject.triggers())?;
+    let verdict = validator.validate(&Candidate { file: programs.file(bug), text: programs.fixed(bug)? })?;
+    Ok(format!("{:?}", verdict.outcome))
 }
 
 /// The human fix as a fill of the hole.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::generated::add_generated;
 use super::task::Unreadable;
+use crate::bug::change::Change;
 use crate::bug::{BugId, Hunk};
 use crate::build::{self, Overrides, Tools};
 use crate::config::{Config, Parts};
@@ -17,8 +18,12 @@ use crate::java::project::{BuildTool, Project};
 use crate::java::recorded::{Recorded, is_same_failure};
 use crate::java::test_id::TestId;
 use crate::process::Interrupt;
+use crate::programs::{self, Programs};
 use crate::validate::sandbox::Sandbox;
 use crate::validate::{Baseline, ValidateSettings};
+
+/// Language level of the collections of programs.
+const PROGRAMS_LEVEL: u32 = 8;
 
 /// What a benchmark says of a bug besides its place and its tests.
 #[derive(Debug, Clone, Serialize)]
@@ -190,6 +195,40 @@ pub fn of_defects4j(
             relevant: framework.relevant_tests(bug),
             excluded: layout.excluded_tests.clone(),
             layout: overrides(layout),
+            generated: place.generated.clone(),
+        },
+        root,
+    })
+}
+
+/// Finds a program of a collection; its tree is made if it is not there.
+pub fn of_programs(programs: &Programs, bug: &BugId, place: &CheckoutPlace) -> anyhow::Result<Subject> {
+    let changes = programs.changes(bug)?;
+    if changes.is_empty() {
+        return Err(NoHunk(bug.clone()).into());
+    }
+    if !place.dir.exists() {
+        programs.write_tree(bug, &place.dir)?;
+    }
+    let root = place.dir.canonicalize().with_context(|| format!("cannot read `{}`", place.dir.display()))?;
+    let test = TestId { class: programs.test_class(bug), method: None };
+    Ok(Subject {
+        bug: bug.clone(),
+        hunks: changes.iter().map(Change::hunk).collect(),
+        benchmark: Benchmark {
+            source: format!("{} in {}", programs.name(), programs.home().display()),
+            recorded: vec![Recorded { test, exception: None }],
+            time_zone: None,
+            relevant: Vec::new(),
+            excluded: Vec::new(),
+            layout: Overrides {
+                build_tool: Some(BuildTool::Plain),
+                sources: vec![root.join(programs::SOURCES)],
+                tests: vec![root.join(programs::TESTS)],
+                level: Some(PROGRAMS_LEVEL),
+                encoding: Some("UTF-8".to_owned()),
+                ..Overrides::default()
+            },
             generated: place.generated.clone(),
         },
         root,

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::bug::BugId;
-use crate::bug::change::Kind;
+use crate::bug::change::{Changes, Kind};
 use crate::cli::Exit;
 use crate::config::flags::{BenchmarkFlags, BugsFlags, Format};
 use crate::config::{self, Environment};
 use crate::console::Console;
 use crate::defects4j::sets::{PaperSet, sets_of};
 use crate::defects4j::{Defects4jError, Framework};
+use crate::programs::{Collection, HUMANEVAL, Programs, ProgramsError, QUIXBUGS};
 
 /// What a listing says of one bug. The answer is not part of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Entry {
     bug: BugId,
     /// What the repair does, for a bug of one hunk.
@@ -42,14 +43,66 @@ pub fn run(
     here: Option<&Path>,
     console: &Console,
 ) -> anyhow::Result<Exit> {
-    let (framework, _) = defects4j(&flags.benchmarks, environment, here)?;
-    let bugs = wanted(&framework, &flags.names)?;
-    let entries = bugs.iter().map(|bug| entry(&framework, bug)).collect::<Result<Vec<_>, _>>()?;
+    let place = Place { flags: &flags.benchmarks, environment, here };
+    let (of_programs, names): (Vec<&String>, Vec<&String>) =
+        flags.names.iter().partition(|name| collection(name.split('-').next().unwrap_or(name)).is_some());
+    let mut entries = of_programs
+        .iter()
+        .map(|name| place.entries_of_programs(name))
+        .collect::<Result<Vec<_>, _>>()?
+        .concat();
+    let mut totals = format!("{} programs\n", entries.len());
+    if of_programs.is_empty() || !names.is_empty() {
+        let (framework, _) = defects4j(&flags.benchmarks, environment, here)?;
+        for bug in wanted(&framework, &names)? {
+            entries.push(entry(&framework, &bug)?);
+        }
+        totals = totals_of(&framework, &entries);
+    }
     console.data(&match flags.format {
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&entries)?),
-        Format::Text => entries.iter().map(line).collect::<String>() + &totals(&framework, &entries),
+        Format::Text => entries.iter().map(line).collect::<String>() + &totals,
     });
     Ok(Exit::Success)
+}
+
+/// The collection of programs that bugs of a project belong to.
+pub(super) fn collection(project: &str) -> Option<Collection> {
+    [QUIXBUGS, HUMANEVAL].into_iter().find(|collection| collection.name == project)
+}
+
+/// Where benchmarks are looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub flags: &'a BenchmarkFlags,
+    pub environment: &'a Environment,
+    pub here: Option<&'a Path>,
+}
+
+impl Place<'_> {
+    /// A collection of programs in the directory that the user named.
+    pub fn programs(self, collection: Collection) -> Result<Programs, ProgramsError> {
+        let (home, flag) = if collection == QUIXBUGS {
+            (config::quixbugs(self.flags, self.environment), "--quixbugs or QUIXBUGS_HOME")
+        } else {
+            (config::humaneval(self.flags, self.environment), "--humaneval or HUMANEVAL_HOME")
+        };
+        let home = home.ok_or(ProgramsError::NotFound(collection.name, flag))?;
+        Programs::open(collection, &self.here.map_or(home.clone(), |here| here.join(&home)))
+    }
+
+    /// All programs of a collection, or the one that is named.
+    fn entries_of_programs(self, name: &str) -> anyhow::Result<Vec<Entry>> {
+        let project = name.split('-').next().unwrap_or(name);
+        let programs = self.programs(collection(project).expect("the caller found one"))?;
+        let bugs = if name == project { programs.bugs()? } else { vec![name.parse()?] };
+        bugs.into_iter()
+            .map(|bug| {
+                let changes = Changes { runs: programs.changes(&bug)?, ..Changes::default() };
+                Ok(of_changes(bug, changes, 1, Vec::new()))
+            })
+            .collect()
+    }
 }
 
 /// The benchmark and its command; relative paths are below the working directory.
@@ -72,7 +125,7 @@ pub(super) fn defects4j(
 }
 
 /// Names of projects and of bugs; none means all.
-fn wanted(framework: &Framework, names: &[String]) -> anyhow::Result<Vec<BugId>> {
+fn wanted(framework: &Framework, names: &[&String]) -> anyhow::Result<Vec<BugId>> {
     if names.is_empty() {
         return Ok(framework.bugs()?);
     }
@@ -91,20 +144,25 @@ fn wanted(framework: &Framework, names: &[String]) -> anyhow::Result<Vec<BugId>>
 
 fn entry(framework: &Framework, bug: &BugId) -> Result<Entry, Defects4jError> {
     let changes = framework.changes(bug)?;
+    let sets = sets_of(bug, &changes);
+    Ok(of_changes(bug.clone(), changes, framework.triggers(bug)?.len(), sets))
+}
+
+fn of_changes(bug: BugId, changes: Changes, trigger_tests: usize, sets: Vec<PaperSet>) -> Entry {
     let mut files: Vec<&PathBuf> = changes.runs.iter().map(|run| &run.file).collect();
     files.sort();
     files.dedup();
-    Ok(Entry {
+    Entry {
         kind: if let [run] = changes.runs.as_slice() { Some(run.kind()) } else { None },
         hunks: changes.runs.iter().map(|run| run.hunk().to_string()).collect(),
         files: files.len(),
         buggy_lines: changes.runs.iter().map(|run| run.buggy.len()).sum(),
         fixed_lines: changes.runs.iter().map(|run| run.fixed.len()).sum(),
-        trigger_tests: framework.triggers(bug)?.len(),
-        sets: sets_of(bug, &changes),
-        bug: bug.clone(),
+        trigger_tests,
+        sets,
+        bug,
         whole_files: changes.whole_files,
-    })
+    }
 }
 
 fn line(entry: &Entry) -> String {
@@ -122,7 +180,7 @@ fn line(entry: &Entry) -> String {
     )
 }
 
-fn totals(framework: &Framework, entries: &[Entry]) -> String {
+fn totals_of(framework: &Framework, entries: &[Entry]) -> String {
     let single = entries.iter().filter(|entry| entry.kind.is_some()).count();
     let of_set = |set| entries.iter().filter(|entry| entry.sets.contains(&set)).count();
     format!(

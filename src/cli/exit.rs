@@ -11,6 +11,7 @@ use crate::defects4j::Defects4jError;
 use crate::engine::EngineError;
 use crate::model::ModelError;
 use crate::process::ProcessError;
+use crate::programs::ProgramsError;
 use crate::record::RecordError;
 use crate::text::TextError;
 use crate::validate::ValidateError;
@@ -59,6 +60,10 @@ impl Exit {
         }
         if let Some(error) = cause.downcast_ref::<Defects4jError>() {
             return Some(of_defects4j(error));
+        }
+        if let Some(error) = cause.downcast_ref::<ProgramsError>() {
+            let is_usage = matches!(error, ProgramsError::NoSuchProgram(_));
+            return Some(if is_usage { Exit::Usage } else { Exit::Environment });
         }
         if cause.is::<NotAsRecorded>() {
             return Some(Exit::NotReproduced);
@@ -111,7 +116,6 @@ fn of_build(error: &BuildError) -> Exit {
         | BuildError::Missing { .. }
         | BuildError::NoSources(_)
         | BuildError::Charset(_)
-        | BuildError::Reactor { .. }
         | BuildError::Level(_) => Exit::Usage,
         BuildError::Pom { .. } | BuildError::Maven { .. } => Exit::NotReproduced,
         BuildError::NoJdk { .. }

@@ -102,11 +102,16 @@ fn of_benchmark(
     console: &mut Console,
 ) -> anyhow::Result<Found> {
     let parts = config::parts(&flags.parts, environment)?;
-    let (framework, command) = bugs::defects4j(&flags.benchmarks, environment, here)?;
     let checkout = flags.checkout.as_ref().map(|dir| absolute(dir, here));
     let place = CheckoutPlace::new(checkout, &parts.cache, bug);
     console.progress(&Progress::Stage("checkout"));
-    let subject = subject::of_defects4j(&framework, &command, bug, &place, interrupt)?;
+    let subject = if let Some(collection) = bugs::collection(&bug.project) {
+        let programs = bugs::Place { flags: &flags.benchmarks, environment, here }.programs(collection)?;
+        subject::of_programs(&programs, bug, &place)?
+    } else {
+        let (framework, command) = bugs::defects4j(&flags.benchmarks, environment, here)?;
+        subject::of_defects4j(&framework, &command, bug, &place, interrupt)?
+    };
     console.note(&format!("{bug} of {}, checkout in {}", subject.benchmark.source, subject.root.display()));
     Ok(Found {
         name: bug.to_string(),

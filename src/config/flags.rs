@@ -41,7 +41,7 @@ pub enum Command {
 /// Flags of `repair bugs`.
 #[derive(Debug, Args)]
 pub struct BugsFlags {
-    /// Projects, such as `Lang`, or bugs, such as `Lang-6` [default: all]
+    /// Projects, such as `Lang` or `QuixBugs`, or bugs, such as `Lang-6` [default: all of Defects4J]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Where the benchmarks are
@@ -58,6 +58,12 @@ pub struct BenchmarkFlags {
     /// The `defects4j` command [default: that of `DEFECTS4J_HOME`, else on PATH]
     #[arg(long, value_name = "FILE", help_heading = "Bug")]
     pub defects4j: Option<PathBuf>,
+    /// Directory of `QuixBugs` [default: `QUIXBUGS_HOME`]
+    #[arg(long, value_name = "DIR", help_heading = "Bug")]
+    pub quixbugs: Option<PathBuf>,
+    /// Directory of `HumanEval-Java` [default: `HUMANEVAL_HOME`]
+    #[arg(long, value_name = "DIR", help_heading = "Bug")]
+    pub humaneval: Option<PathBuf>,
 }
 
 /// Flags of `repair doctor`.
@@ -75,7 +81,7 @@ pub struct DoctorFlags {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Flags {
-    /// A bug of Defects4J, such as `Closure-133`
+    /// A bug of a benchmark: `Closure-133`, `QuixBugs-GCD`, `HumanEval-ADD`
     #[arg(long, value_name = "BUG", help_heading = "Bug", conflicts_with_all = ["project", "at", "tests", "insert"])]
     pub bug: Option<BugId>,
     /// Checkout of the bug; made where it is not there [default: below the cache]
