@@ -11,6 +11,7 @@ pub mod oracle;
 pub mod partial;
 pub mod proposer;
 pub mod search;
+mod tree;
 
 use serde::{Deserialize, Serialize};
 
