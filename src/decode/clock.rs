@@ -27,6 +27,11 @@ pub fn root_key(seed: u64) -> PathKey {
     digest(&[b"root", &seed.to_le_bytes()])
 }
 
+/// The key of the start of a walk that is independent of all others.
+pub(super) fn walk_key(seed: u64, walk: u64) -> PathKey {
+    digest(&[b"walk", &seed.to_le_bytes(), &walk.to_le_bytes()])
+}
+
 /// The key of `parent`'s path with one more token.
 pub fn child_key(parent: PathKey, token: TokenId) -> PathKey {
     digest(&[&parent, &token.to_le_bytes()])
@@ -41,7 +46,7 @@ fn digest(parts: &[&[u8]]) -> PathKey {
 }
 
 /// The two uniform numbers in (0, 1) that decide the `draw`-th bell of a node.
-fn uniforms(key: PathKey, draw: u32) -> (f64, f64) {
+pub(super) fn uniforms(key: PathKey, draw: u32) -> (f64, f64) {
     let bytes = digest(&[&key, b"bell", &draw.to_le_bytes()]);
     let unit = |bytes: &[u8]| {
         let bits = u64::from_le_bytes(bytes.try_into().expect("eight bytes")) >> 11;

@@ -7,14 +7,13 @@
 
 use crate::cloze::Cloze;
 use crate::decode::clock::Proposal;
+use crate::decode::ground::Ground;
 use crate::decode::memo::{Event, Memo};
 use crate::decode::oracle::Oracle;
-use crate::decode::partial::Frame;
 use crate::decode::proposer::Proposer;
-pub use crate::decode::tree::Counters;
-use crate::decode::tree::{Candidate, Ground, Tree, Turn};
-use crate::decode::{DecodeError, Next, Sample, Settings, StopReason};
-use crate::model::{HoleEnd, KvNode, Model, ModelError, Position, Row};
+use crate::decode::tree::{Candidate, Tree, Turn};
+use crate::decode::{Counters, DecodeError, Next, Sample, Sampler, Settings, StopReason};
+use crate::model::{KvNode, Model, ModelError, Position, Row};
 use crate::retrieval::Prior;
 use crate::token::TokenId;
 
@@ -49,45 +48,13 @@ impl<'a> Search<'a> {
         prior: Option<Prior>,
         memo: Memo,
     ) -> Result<Self, DecodeError> {
-        let ground = ground(model, cloze, settings)?;
+        let ground = Ground::new(model, cloze, settings)?;
         let prefix = model.encode(tail(&cloze.prefix)).unwrap_or_default();
         let proposer = Proposer::new(settings.truncation, prior, prefix, ground.end_tokens.clone());
         let root_logits = model.prime(prompt)?;
         let root = || Proposal::new(&proposer.probabilities(&[], &root_logits), 0.0);
         let tree = Tree::new(oracle, ground, memo, root);
         Ok(Self { model, tree, settings, proposer, root_logits, batch: Vec::new() })
-    }
-
-    /// What has happened so far.
-    pub fn counters(&self) -> Counters {
-        self.tree.counters()
-    }
-
-    /// What was learnt since the last call, to be kept with the run.
-    pub fn take_events(&mut self) -> Vec<Event> {
-        self.tree.take_events()
-    }
-
-    /// The next sample, or why there is none. `watch` is called often; it stops the search by `true`.
-    pub fn next(&mut self, watch: &mut dyn FnMut(&Counters) -> bool) -> Result<Next, DecodeError> {
-        loop {
-            if watch(self.tree.count()) {
-                return Ok(Next::Stopped(StopReason::Interrupted));
-            }
-            if let Some(sample) = self.gather()? {
-                return Ok(Next::Sample(sample));
-            }
-            if self.batch.is_empty() {
-                if self.tree.is_exhausted() {
-                    return Ok(Next::Stopped(StopReason::Exhausted));
-                }
-                continue;
-            }
-            if self.tree.count().steps >= self.settings.max_steps {
-                return Ok(Next::Stopped(StopReason::Steps));
-            }
-            self.expand()?;
-        }
     }
 
     /// Little is ahead of the first samples, and they are waited for: the batch grows with the search.
@@ -159,6 +126,37 @@ impl<'a> Search<'a> {
     }
 }
 
+impl Sampler for Search<'_> {
+    fn counters(&self) -> Counters {
+        self.tree.counters()
+    }
+
+    fn take_events(&mut self) -> Vec<Event> {
+        self.tree.take_events()
+    }
+
+    fn next(&mut self, watch: &mut dyn FnMut(&Counters) -> bool) -> Result<Next, DecodeError> {
+        loop {
+            if watch(self.tree.count()) {
+                return Ok(Next::Stopped(StopReason::Interrupted));
+            }
+            if let Some(sample) = self.gather()? {
+                return Ok(Next::Sample(sample));
+            }
+            if self.batch.is_empty() {
+                if self.tree.is_exhausted() {
+                    return Ok(Next::Stopped(StopReason::Exhausted));
+                }
+                continue;
+            }
+            if let Some(stop) = self.settings.limit(self.tree.count().steps, self.tree.questions()) {
+                return Ok(Next::Stopped(stop));
+            }
+            self.expand()?;
+        }
+    }
+}
+
 /// One candidate's part of a step.
 struct Job {
     row: Row,
@@ -210,7 +208,7 @@ fn look_ahead(tree: &mut Tree, size: usize, is_done: impl Fn() -> bool) -> Vec<C
     batch
 }
 
-fn last_logits(positions: &[Position]) -> &[f32] {
+pub(super) fn last_logits(positions: &[Position]) -> &[f32] {
     &positions.last().expect("a row has a token").logits
 }
 
@@ -219,24 +217,8 @@ fn earliest(batch: &[Candidate]) -> f64 {
     batch.iter().map(Candidate::time).fold(f64::INFINITY, f64::min)
 }
 
-/// What the tree is made for.
-fn ground<'a>(model: &dyn Model, cloze: &'a Cloze, settings: Settings) -> Result<Ground<'a>, DecodeError> {
-    let (structural, end_tokens) = match model.hole_end() {
-        HoleEnd::Structural => (true, Vec::new()),
-        HoleEnd::Tokens(tokens) => (false, tokens),
-    };
-    let frame = Frame::new(cloze, structural);
-    let next_line = frame.next_code_line().filter(|_| structural).unwrap_or_default();
-    // What the tokenizer cannot spell takes at most a token for each byte, and tells the prior nothing.
-    let room_for_end = model.encode(next_line).map_or(next_line.len(), |tokens| tokens.len());
-    if structural && next_line.is_empty() {
-        return Err(DecodeError::NothingFollows);
-    }
-    Ok(Ground { cloze, settings, frame, vocabulary: model.vocabulary().clone(), end_tokens, room_for_end })
-}
-
 /// The end of a text, from a line's start: as much as the prior can look at.
-fn tail(text: &str) -> &str {
+pub(super) fn tail(text: &str) -> &str {
     let from = text.len().saturating_sub(PRIOR_SIGHT);
     let line = text.as_bytes()[from..].iter().position(|&byte| byte == b'\n').map_or(from, |at| from + at);
     text.get(line..).unwrap_or(text)

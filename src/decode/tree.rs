@@ -5,40 +5,17 @@
 //! It never computes a position: so it can go on while the model does.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashSet};
 
-use serde::Serialize;
-
-use crate::cloze::Cloze;
 use crate::decode::clock::{Bell, Clock, PathKey, Proposal, child_key, root_key};
+use crate::decode::ground::{Child, Ground};
 use crate::decode::memo::{Event, Memo};
-use crate::decode::oracle::{DecidedBy, Oracle};
-use crate::decode::partial::{Advance, Frame, Partial, Refusal};
-use crate::decode::{Sample, Settings};
+use crate::decode::oracle::Oracle;
+use crate::decode::partial::{Partial, Refusal};
+use crate::decode::{Counters, Sample};
 use crate::java::lexer::{Word, normal_form};
 use crate::model::{KvNode, Row};
-use crate::token::{TokenId, Vocabulary};
-
-/// What has happened so far; all counts are of this process.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Counters {
-    /// Steps of the model.
-    pub steps: u64,
-    /// Positions that it computed in them.
-    pub positions: u64,
-    /// Nodes whose proposal came from an earlier process.
-    pub recalled: u64,
-    /// Edges that were refused, by reason: how many, and their mass under the model.
-    pub refused: BTreeMap<Refusal, (u64, f64)>,
-    /// Times that a token outside the kept part of a distribution was drawn.
-    pub rest_opened: u64,
-    /// Samples drawn.
-    pub samples: u64,
-    /// Probability mass of the samples drawn.
-    pub mass_drawn: f64,
-    /// Decisions on tokens by who took them.
-    pub decided: BTreeMap<DecidedBy, u64>,
-}
+use crate::token::TokenId;
 
 struct Node {
     parent: Option<usize>,
@@ -118,23 +95,6 @@ pub(super) enum Turn {
     Empty,
 }
 
-enum Child {
-    Open { partial: Partial, closed: Vec<Word>, statement: bool },
-    Leaf { fill: String, closed: Vec<Word> },
-}
-
-/// What the tree is made for.
-pub(super) struct Ground<'a> {
-    pub cloze: &'a Cloze,
-    pub settings: Settings,
-    pub frame: Frame,
-    pub vocabulary: Vocabulary,
-    /// Tokens that end a hole.
-    pub end_tokens: Vec<TokenId>,
-    /// Tokens that the line after the hole may take on top of a fill's own.
-    pub room_for_end: usize,
-}
-
 /// The tree.
 pub(super) struct Tree<'a> {
     oracle: Oracle<'a>,
@@ -184,7 +144,16 @@ impl<'a> Tree<'a> {
 
     /// What has happened so far.
     pub fn counters(&self) -> Counters {
-        Counters { decided: self.oracle.decided.clone(), ..self.counters.clone() }
+        Counters {
+            decided: self.oracle.decided.clone(),
+            questions: self.oracle.questions,
+            ..self.counters.clone()
+        }
+    }
+
+    /// Questions asked so far.
+    pub fn questions(&self) -> u64 {
+        self.oracle.questions
     }
 
     /// The counts that the search itself keeps.
@@ -255,7 +224,8 @@ impl<'a> Tree<'a> {
     /// Follows the edge that rang; a child that is not known yet needs the model.
     fn follow(&mut self, node: usize, token: TokenId, p: f64, time: f64) -> Turn {
         let key = child_key(self.nodes[node].key, token);
-        match self.advance(node, token) {
+        let parent = &self.nodes[node];
+        match self.ground.advance(&parent.partial, parent.depth, token) {
             Err(refusal) => self.refuse(node, p, refusal),
             Ok(Child::Leaf { fill, closed }) => {
                 let leaf = Leaf { fill, closed, parent: node, token, p, key, verdict: None };
@@ -276,25 +246,6 @@ impl<'a> Tree<'a> {
             }
         }
         Turn::Taken
-    }
-
-    fn advance(&self, node: usize, token: TokenId) -> Result<Child, Refusal> {
-        let (parent, ground) = (&self.nodes[node], &self.ground);
-        if ground.end_tokens.contains(&token) {
-            let fill = parent.partial.fill().ok_or(Refusal::Unmappable)?;
-            let closed = parent.partial.open_word().into_iter().collect();
-            let balanced = ground.frame.may_end(&parent.partial);
-            return if balanced { Ok(Child::Leaf { fill, closed }) } else { Err(Refusal::Unbalanced) };
-        }
-        let bytes = ground.vocabulary.bytes(token).ok_or(Refusal::Special)?;
-        if parent.depth >= ground.settings.max_tokens + ground.room_for_end {
-            return Err(Refusal::OverLength);
-        }
-        match parent.partial.advance(&ground.frame, bytes) {
-            Advance::Refused(refusal) => Err(refusal),
-            Advance::Open { partial, closed, statement } => Ok(Child::Open { partial, closed, statement }),
-            Advance::Ended { fill, closed } => Ok(Child::Leaf { fill, closed }),
-        }
     }
 
     /// A verdict of the oracle, or the one that is remembered.
@@ -382,10 +333,7 @@ impl<'a> Tree<'a> {
 
     /// The texts of a leaf's tokens with their log-probabilities.
     fn trace(&self, leaf: &Leaf) -> Vec<(String, f64)> {
-        let text = |token| {
-            let bytes = self.ground.vocabulary.bytes(token).unwrap_or_default();
-            String::from_utf8_lossy(bytes).into_owned()
-        };
+        let text = |token| self.ground.text(token);
         let mut tokens = vec![(text(leaf.token), leaf.p.ln())];
         let mut at = leaf.parent;
         while let Some(parent) = self.nodes[at].parent {
