@@ -1,3 +1,5 @@
+//! Children that exit, hang, fork, flood and outlive.
+
 use super::*;
 
 fn sh(script: &str, deadline: Duration) -> Finished {
