@@ -48,7 +48,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     let interrupt = interrupt()?;
     match &cli.command {
         Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
-        Some(Command::Doctor(flags)) => doctor::run(flags, &environment, &interrupt, console),
+        Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }
 }
