@@ -198,7 +198,7 @@ fn the_suffix_stands_before_the_prefix() {
 #[test]
 fn what_does_not_fit_is_cut_and_counted() {
     let budget = PromptBudget { prefix: 30, suffix: 10, context: 20 };
-    let options = LoadOptions { threads: Some(1), budget, ..LoadOptions::default() };
+    let options = LoadOptions { threads: Some(1), budget: Some(budget), ..LoadOptions::default() };
     let Some(model) = model(options) else { return };
     let lines: Vec<String> = (0..20).map(|i| format!("    int a{i} = {i};\n")).collect();
     let lines = lines.concat();
