@@ -44,7 +44,12 @@ impl Random {
 
 impl Weights for Random {
     fn has(&self, name: &str) -> bool {
-        if name.ends_with("bias") { self.biased } else { name != "output.weight" || self.own_head }
+        let is_attention = ["attn_q.", "attn_k.", "attn_v."].iter().any(|part| name.contains(part));
+        if name.ends_with("bias") {
+            self.biased && is_attention
+        } else {
+            name != "output.weight" || self.own_head
+        }
     }
 
     fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, WeightsError> {
