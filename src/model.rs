@@ -19,8 +19,10 @@ mod decoder;
 mod device;
 mod error;
 mod gguf;
+mod hub;
 mod hub_config;
 mod kernels;
+mod known;
 mod layout;
 mod local;
 mod names;
@@ -37,6 +39,8 @@ use std::path::{Path, PathBuf};
 
 pub use device::{DeviceChoice, UnknownDevice};
 pub use error::{ModelError, WeightsError};
+pub use hub::{Download, Hub, locate};
+pub use known::{KNOWN, Known};
 
 use crate::token::{TokenId, Vocabulary};
 

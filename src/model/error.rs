@@ -17,6 +17,52 @@ pub enum ModelError {
         #[source]
         source: Box<WeightsError>,
     },
+    /// The model is not on this machine, and must not or cannot be fetched.
+    #[error("model `{name}` is not in `{}` and the hub may not be asked: unset HF_HUB_OFFLINE, or give a directory", .cache.display())]
+    Offline {
+        /// The model.
+        name: String,
+        /// The hub's cache.
+        cache: PathBuf,
+    },
+    /// The hub did not give a file.
+    #[error("cannot fetch `{file}` of `{name}` from the hub")]
+    Hub {
+        /// The model.
+        name: String,
+        /// The file.
+        file: String,
+        /// What the hub or the network said.
+        #[source]
+        source: Box<hf_hub::api::sync::ApiError>,
+    },
+    /// A model of the hub without files that this program reads.
+    #[error("`{name}` has no {what} on the hub")]
+    NotOnHub {
+        /// The model.
+        name: String,
+        /// What is missing.
+        what: String,
+    },
+    /// A file differs from what the hub says of it.
+    #[error("`{}` was damaged on its way: its SHA-256 is {found}, not {expected}; it was removed", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A file of the cache cannot be read.
+    #[error("cannot read `{}`", .path.display())]
+    Cache {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
     /// The build has no code for the device.
     #[error("this build cannot compute on {device}: build it with `cargo build --features {feature}`")]
     NoFeature {
@@ -125,22 +171,24 @@ pub enum WeightsError {
     #[error("the index names `{0}`, which is not there")]
     MissingPart(String),
     /// One of several weights files cannot be used.
-    #[error("cannot use `{}`: {source}", .path.display())]
+    #[error("cannot use `{}`", .path.display())]
     Part {
         /// The file.
         path: PathBuf,
         /// Why not.
+        #[source]
         source: Box<WeightsError>,
     },
     /// A checkpoint without a tokenizer.
     #[error("no `tokenizer.json`, nor `vocab.json` with `merges.txt`, beside `config.json`")]
     NoTokenizer,
     /// A file that is no JSON of its kind.
-    #[error("`{}` is not understood: {source}", .path.display())]
+    #[error("`{}` is not understood", .path.display())]
     Json {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
+        #[source]
         source: serde_json::Error,
     },
     /// A line of `merges.txt` that is no pair.
@@ -168,6 +216,14 @@ pub enum WeightsError {
     /// A tensor that is a part of another's memory.
     #[error("tensor `{0}` was saved as a view of another; save it by itself")]
     View(String),
+    /// The weights do not fit into memory.
+    #[error("needs {} of memory, of which {} are free", gib(*.needed), gib(*.free))]
+    Memory {
+        /// Bytes that the numbers take where they are computed with.
+        needed: u64,
+        /// Bytes that the system can give.
+        free: u64,
+    },
     /// The numbers of a tensor are no numbers.
     #[error("tensor `{0}` holds NaN or infinity")]
     NotFinite(String),
@@ -260,4 +316,9 @@ pub enum WeightsError {
         /// Rows of the embedding.
         rows: usize,
     },
+}
+
+/// Bytes for people.
+fn gib(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }

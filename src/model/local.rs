@@ -134,7 +134,7 @@ fn files(path: &Path) -> Result<Files, WeightsError> {
 }
 
 /// The digest of a file, or of several: of their digests in order.
-fn sha256(paths: &[PathBuf]) -> std::io::Result<String> {
+pub(super) fn sha256(paths: &[PathBuf]) -> std::io::Result<String> {
     let digests = paths.iter().map(|path| digest(path)).collect::<std::io::Result<Vec<_>>>()?;
     match digests.as_slice() {
         [one] => Ok(hex(one)),

@@ -9,7 +9,7 @@ mod checkpoint;
 mod pickle;
 mod safetensors;
 
-pub(super) use checkpoint::Checkpoint;
+pub(super) use checkpoint::{Checkpoint, files};
 
 /// Tensors by name.
 pub(super) trait Weights {

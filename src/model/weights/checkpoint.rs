@@ -101,7 +101,7 @@ impl Weights for Checkpoint {
 }
 
 /// The weights files of a directory: one, or those that an index names, in the order of their names.
-fn files(dir: &Path) -> Result<Vec<PathBuf>, WeightsError> {
+pub(in crate::model) fn files(dir: &Path) -> Result<Vec<PathBuf>, WeightsError> {
     for (single, index) in SINGLE.into_iter().zip(INDEX) {
         let (single, index) = (dir.join(single), dir.join(index));
         if single.is_file() {
