@@ -16,9 +16,12 @@ use crate::java::lexer::{Before, Word};
 
 /// What the engine is asked for (the paper's variants, and the switches that are ours).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of an ablation")]
 pub struct Guidance {
     /// Refuse names that are not there.
     pub names: bool,
+    /// Keep the engine's answers.
+    pub memo: bool,
     /// Refuse finished statements that do not compile.
     pub statements: bool,
     /// Refuse fills that do not compile.
@@ -27,9 +30,9 @@ pub struct Guidance {
 
 impl Guidance {
     /// Everything.
-    pub const FULL: Self = Self { names: true, statements: true, end: true };
+    pub const FULL: Self = Self { names: true, memo: true, statements: true, end: true };
     /// The model alone.
-    pub const OFF: Self = Self { names: false, statements: false, end: false };
+    pub const OFF: Self = Self { names: false, memo: false, statements: false, end: false };
 }
 
 /// Who decided.
@@ -74,6 +77,8 @@ pub struct Oracle<'e> {
     labels: HashSet<String>,
     /// Decisions on tokens by who took them.
     pub decided: BTreeMap<DecidedBy, u64>,
+    /// Questions asked.
+    pub questions: u64,
 }
 
 impl<'e> Oracle<'e> {
@@ -85,6 +90,7 @@ impl<'e> Oracle<'e> {
             lists: HashMap::new(),
             labels: jump_targets(around),
             decided: BTreeMap::new(),
+            questions: 0,
         }
     }
 
@@ -104,6 +110,7 @@ impl<'e> Oracle<'e> {
         if !self.guidance.end {
             return Ok(());
         }
+        self.questions += 1;
         match self.engine.check(fill, false) {
             Check::Problems(problems) if !problems.is_empty() => Err(Refusal::End),
             Check::Problems(_) | Check::Unknown(_) => Ok(()),
@@ -140,7 +147,8 @@ impl<'e> Oracle<'e> {
                 return (Feasibility::Unknown, DecidedBy::Unknown);
             };
             let key = (*scope, hole);
-            if !self.lists.contains_key(&key) {
+            if !self.guidance.memo || !self.lists.contains_key(&key) {
+                self.questions += 1;
                 let answer = self.engine.complete(&key.1, *scope);
                 self.lists.insert(key.clone(), answer);
                 by = DecidedBy::Engine;
@@ -187,12 +195,18 @@ impl<'e> Oracle<'e> {
             return Ok(());
         }
         let Some(end) = text.rfind([';', '}']) else { return Ok(()) };
+        self.questions += 1;
         match self.engine.check(text, true) {
             Check::Problems(problems) if problems.iter().any(|problem| is_dead(problem, 0..end + 1)) => {
                 Err(Refusal::Statement)
             }
             Check::Problems(_) | Check::Unknown(_) => Ok(()),
         }
+    }
+
+    /// What the engine is asked for.
+    pub fn guidance(&self) -> Guidance {
+        self.guidance
     }
 
     /// Number of lists that are kept.
