@@ -14,6 +14,7 @@ use crate::process::Interrupt;
 
 mod doctor;
 mod exit;
+mod models;
 mod repair;
 
 pub use exit::Exit;
@@ -47,6 +48,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     let interrupt = interrupt()?;
     match &cli.command {
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, &interrupt, console),
+        Some(Command::Models(flags)) => models::run(flags, &environment, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }
 }

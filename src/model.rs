@@ -158,7 +158,7 @@ impl Default for LoadOptions {
 }
 
 /// Loads weights: a `.gguf` file, a directory that holds exactly one, or a checkpoint's directory (`config.json` with
-/// safetensors or PyTorch files and a tokenizer).
+/// safetensors or pickled weights and a tokenizer).
 ///
 /// Everything that can be wrong with them is told here ([`ModelError::Weights`] with its [`WeightsError`]).
 pub fn load(path: &Path, options: LoadOptions) -> Result<Box<dyn Model + Send>, ModelError> {

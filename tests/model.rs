@@ -102,6 +102,38 @@ fn evicted_positions_come_back_unnoticed() {
     }
 }
 
+/// The prompts, and what follows, are made by `scripts/reference-logits/greedy.py`.
+#[test]
+fn greedy_text_is_that_of_transformers() {
+    let Some(mut model) = default_model() else { return };
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/smollm2-greedy.json");
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let ids = |value: &serde_json::Value| -> Vec<TokenId> {
+        value.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as TokenId).collect()
+    };
+    assert_eq!(rows.len(), 5);
+    for row_of_file in &rows {
+        let prompt = model.encode(row_of_file["prompt"].as_str().unwrap()).unwrap();
+        assert_eq!(prompt, ids(&row_of_file["ids"]));
+        let mut logits = model.prime(&prompt).unwrap();
+        for best in row_of_file["best"].as_array().unwrap() {
+            let (id, expected) = (best[0].as_u64().unwrap() as usize, best[1].as_f64().unwrap() as f32);
+            assert!((logits[id] - expected).abs() < 2e-3, "{id}: {} {expected}", logits[id]);
+        }
+        let expected = ids(&row_of_file["continuation"]);
+        let (mut parent, mut found) = (KvNode::PROMPT, vec![]);
+        for _ in 0..expected.len() {
+            let best = (0..logits.len()).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap() as TokenId;
+            found.push(best);
+            let position = model.extend(&[row(parent, &[best])]).unwrap().remove(0).remove(0);
+            (parent, logits) = (position.node, position.logits);
+        }
+        let text = |ids: &[TokenId]| String::from_utf8_lossy(&model.vocabulary().join(ids)).into_owned();
+        assert_eq!(text(&found), text(&expected));
+    }
+}
+
 #[test]
 fn greedy_text_is_java() {
     let Some(mut model) = default_model() else { return };

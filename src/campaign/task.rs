@@ -9,6 +9,7 @@ use crate::bug::{Lines, Location};
 use crate::decode::{Counters, StopReason};
 use crate::engine;
 use crate::java::test_id::TestId;
+use crate::model::Download;
 use crate::validate::Baseline;
 
 /// What is to be repaired, and where the run is kept.
@@ -37,6 +38,8 @@ pub enum Progress<'a> {
     Stage(&'a str),
     /// Something that the user should know.
     Note(String),
+    /// A part of the model is fetched.
+    Download(&'a Download),
     /// The bug shows as it should.
     Baseline(&'a Baseline),
     /// Figures of the search and of validation.

@@ -151,7 +151,7 @@ impl Decoder {
         } else {
             embedding.clone()
         };
-        Ok(Self { config, embedding, positions, layers, norm, head, place })
+        Ok(Self { config, place, embedding, positions, layers, norm, head })
     }
 
     /// Embeddings of tokens, positions added where the family adds them.

@@ -44,6 +44,14 @@ pub enum ModelError {
         /// What is missing.
         what: String,
     },
+    /// A directory whose files do not tell which of them is meant.
+    #[error("`{}` does not hold exactly one GGUF file of the variant `{variant}`", .dir.display())]
+    NoVariant {
+        /// The directory.
+        dir: PathBuf,
+        /// What stood behind the colon.
+        variant: String,
+    },
     /// A file differs from what the hub says of it.
     #[error("`{}` was damaged on its way: its SHA-256 is {found}, not {expected}; it was removed", .path.display())]
     Damaged {
@@ -200,7 +208,7 @@ pub enum WeightsError {
     /// The header of a safetensors file makes no sense or stops in the middle.
     #[error("not a safetensors file, or its header is damaged or cut short")]
     SafetensorsHeader,
-    /// A PyTorch file that cannot be read.
+    /// A pickled file that cannot be read.
     #[error(
         "not a PyTorch archive of tensors, or cut short (files older than PyTorch 1.6 must be saved again)"
     )]

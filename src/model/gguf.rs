@@ -108,6 +108,15 @@ impl Gguf {
         Ok(self.info(name)?.shape.dims().first().copied().unwrap_or(0))
     }
 
+    /// Numbers in all tensors.
+    pub(super) fn n_numbers(&self) -> u64 {
+        self.content
+            .tensor_infos
+            .values()
+            .map(|info| info.shape.elem_count() as u64)
+            .fold(0, u64::saturating_add)
+    }
+
     /// Whether there is such a tensor.
     pub(super) fn has_tensor(&self, name: &str) -> bool {
         self.content.tensor_infos.contains_key(name)

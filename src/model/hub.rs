@@ -18,7 +18,7 @@ mod choice;
 use choice::{Choice, choose};
 
 /// The hub, as the environment describes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Hub {
     /// `HF_HUB_CACHE`, else `HF_HOME/hub`.
     pub cache: PathBuf,
@@ -28,6 +28,15 @@ pub struct Hub {
     pub token: Option<String>,
     /// `HF_HUB_OFFLINE`: only what is in the cache.
     pub offline: bool,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let token = self.token.as_ref().map(|_| "...");
+        let hub = &mut f.debug_struct("Hub");
+        hub.field("cache", &self.cache).field("endpoint", &self.endpoint);
+        hub.field("token", &token).field("offline", &self.offline).finish()
+    }
 }
 
 /// A download that is going on.
@@ -76,11 +85,7 @@ impl<'a> Spec<'a> {
 
 /// Where the weights of `name` are: a path as it is, else `NAME[:VARIANT]` in the hub's cache, else fetched into it. The
 /// variant chooses one of several GGUF files, `Q4_K_M` for example.
-pub fn locate(
-    name: &Path,
-    hub: &Hub,
-    progress: &mut dyn FnMut(&Download),
-) -> Result<PathBuf, ModelError> {
+pub fn locate(name: &Path, hub: &Hub, progress: &mut dyn FnMut(&Download)) -> Result<PathBuf, ModelError> {
     let Some(text) = name.to_str().filter(|_| !name.exists()) else { return Ok(name.to_owned()) };
     let spec = Spec::parse(text);
     if let (Some(variant), true) = (spec.variant, Path::new(spec.name).is_dir()) {
@@ -124,10 +129,7 @@ fn of_directory(dir: &Path, variant: &str) -> Result<PathBuf, ModelError> {
     let names: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     match choose(&names, Some(variant)) {
         Some(Choice::Gguf(file)) => Ok(dir.join(file)),
-        _ => {
-            let what = format!("one GGUF file of the variant `{variant}`");
-            Err(ModelError::NotOnHub { name: dir.display().to_string(), what })
-        }
+        _ => Err(ModelError::NoVariant { dir: dir.to_owned(), variant: variant.to_owned() }),
     }
 }
 
@@ -165,10 +167,12 @@ fn fetch(
     let info = repo.info().map_err(failed("list of files"))?;
     let names: Vec<String> = info.siblings.into_iter().map(|sibling| sibling.rfilename).collect();
     let missing = |what: &str| ModelError::NotOnHub { name: id.to_owned(), what: what.to_owned() };
-    let mut get = |file: &str| get(&repo, file, progress).map_err(|error| match error {
-        Fetch::Hub(error) => failed(file)(error),
-        Fetch::Model(error) => error,
-    });
+    let mut get = |file: &str| {
+        get(&repo, file, progress).map_err(|error| match error {
+            Fetch::Hub(error) => failed(file)(error),
+            Fetch::Model(error) => error,
+        })
+    };
     match choose(&names, variant).ok_or_else(|| missing("weights that this program reads"))? {
         Choice::Gguf(file) => get(&file),
         Choice::Checkpoint { small, weights, index } => {

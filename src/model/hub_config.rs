@@ -272,10 +272,10 @@ fn bad(key: &str, expected: &'static str) -> WeightsError {
 
 /// Sizes that fit one another.
 pub(super) fn check(shape: &Shape) -> Result<(), WeightsError> {
-    if shape.heads % shape.kv_heads != 0 {
+    if !shape.heads.is_multiple_of(shape.kv_heads) {
         return Err(bad("num_key_value_heads", "a divisor of the number of heads"));
     }
-    if shape.head_width == 0 || shape.head_width % 2 != 0 {
+    if shape.head_width == 0 || !shape.head_width.is_multiple_of(2) {
         return Err(bad("num_attention_heads", "such that heads have an even width"));
     }
     Ok(())

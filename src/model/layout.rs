@@ -19,7 +19,7 @@ const HOLE_ROOM: usize = 256;
 pub(super) enum Layout {
     /// The family was trained to infill.
     Infill(Infill),
-    /// It was not.
+    /// It was not: suffix first, or left to right.
     SuffixFirst(SuffixFirst),
 }
 
@@ -28,7 +28,7 @@ impl Layout {
     pub(super) fn of(traits: Traits, tokenizer: &Tokenizer) -> Result<Self, WeightsError> {
         match family::recognise(traits, tokenizer) {
             Some(family) => Infill::new(family, tokenizer).map(Self::Infill),
-            None => SuffixFirst::new(tokenizer).map(Self::SuffixFirst),
+            None => Ok(Self::SuffixFirst(SuffixFirst::new(tokenizer))),
         }
     }
 

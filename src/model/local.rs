@@ -15,7 +15,7 @@ use crate::digest::hex;
 
 use super::error::{ModelError, WeightsError};
 use super::layout::Layout;
-use super::network::Network;
+use super::network::{Network, Place};
 use super::pool::KvPool;
 use super::tokenizer::Tokenizer;
 use super::{
@@ -105,6 +105,22 @@ impl Model for LocalModel {
 fn threads(threads: usize) -> Result<rayon::ThreadPool, ModelError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
     pool.map_err(|source| ModelError::Threads { threads, source })
+}
+
+/// Refuses weights of so many numbers if they do not fit into the memory that is free.
+fn check_memory(numbers: u64, place: &Place) -> Result<(), WeightsError> {
+    let needed = numbers.saturating_mul(place.dtype.size_in_bytes() as u64);
+    match free_memory().filter(|_| place.device.is_cpu()) {
+        Some(free) if needed > free => Err(WeightsError::Memory { needed, free }),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that the system says it can give; `None` where it does not say.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// What a path leads to.

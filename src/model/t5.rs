@@ -110,12 +110,11 @@ impl Block {
             loader.tensor(&format!("{name}.layer.{layer}.layer_norm.weight"), &[c.width])
         };
         let attention = Maps::load(c, &format!("{name}.layer.0.SelfAttention"), loader)?;
-        let cross = match is_decoder {
-            true => {
-                Some((norm(loader, 1)?, Maps::load(c, &format!("{name}.layer.1.EncDecAttention"), loader)?))
-            }
-            false => None,
-        };
+        let cross = is_decoder.then(|| {
+            let maps = Maps::load(c, &format!("{name}.layer.1.EncDecAttention"), loader)?;
+            Ok::<_, WeightsError>((norm(loader, 1)?, maps))
+        });
+        let cross = cross.transpose()?;
         let last = 1 + usize::from(is_decoder);
         let feed_forward = FeedForward::load(c, &format!("{name}.layer.{last}.DenseReluDense"), loader)?;
         Ok(Self {
@@ -200,7 +199,7 @@ impl T5 {
         } else {
             embedding.clone()
         };
-        Ok(Self { config, embedding, encoder, decoder, head, cross: Vec::new(), place })
+        Ok(Self { config, place, embedding, encoder, decoder, head, cross: Vec::new() })
     }
 
     /// The encoder's output for a prompt, `[tokens, width]`.

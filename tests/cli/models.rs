@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{CALC, Project, parts_are_there};
+use crate::support::{CALC, Project, command, parts_are_there};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models").join(name)
@@ -13,7 +13,8 @@ fn fixture(name: &str) -> PathBuf {
 fn check(name: &str, architecture: &str) -> Vec<u64> {
     let project = Project::calc(CALC.as_bytes());
     let model = fixture(name);
-    let words = ["--at", "src/main/java/a/Calc.java:5", "--test", "a.CalcTest#adds", "-n", "2", "--engine", "off"];
+    let words =
+        ["--at", "src/main/java/a/Calc.java:5", "--test", "a.CalcTest#adds", "-n", "2", "--engine", "off"];
     let words = [&words[..], &["--prior", "off", "--model", model.to_str().unwrap()]].concat();
     let output = project.command(&words).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -36,6 +37,78 @@ fn check(name: &str, architecture: &str) -> Vec<u64> {
     }
     let ids = manifest["prompt"]["ids"].as_array().unwrap();
     ids.iter().map(|id| id.as_u64().unwrap()).collect()
+}
+
+/// A cache of the hub with the tiny CodeT5 under a known name.
+fn hub_cache() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let model = home.path().join("hub/models--Salesforce--codet5-small");
+    let snapshot = model.join("snapshots/abc");
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::create_dir_all(model.join("refs")).unwrap();
+    std::fs::write(model.join("refs/main"), "abc").unwrap();
+    for entry in std::fs::read_dir(fixture("codet5")).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), snapshot.join(entry.file_name())).unwrap();
+    }
+    home
+}
+
+#[test]
+fn known_models_are_listed_with_licence_and_place() {
+    let home = hub_cache();
+    let run = |words: &[&str]| {
+        let mut command = command(words);
+        command.env("HF_HOME", home.path()).env_remove("HF_HUB_CACHE").output().unwrap()
+    };
+    let output = run(&["models", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let listed: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let find = |name: &str| listed.iter().find(|model| model["name"] == name).unwrap();
+    let codet5 = find("codet5-small");
+    assert!(
+        codet5["path"].as_str().unwrap().ends_with("snapshots/abc")
+            && codet5["bytes"].as_u64().unwrap() > 100_000
+    );
+    let incoder = find("incoder-1b");
+    assert_eq!((&incoder["path"], &incoder["licence"]), (&serde_json::Value::Null, &"CC-BY-NC-4.0".into()));
+    assert_eq!(incoder["non_commercial"], true);
+    let text = String::from_utf8(run(&["models"]).stdout).unwrap();
+    let line = text.lines().find(|line| line.starts_with("incoder-1b")).unwrap();
+    assert!(line.contains("CC-BY-NC-4.0, not for commercial use"), "{line}");
+}
+
+#[test]
+fn a_cached_model_is_found_by_name_without_the_network() {
+    let home = hub_cache();
+    let weights = |name: &str| {
+        let mut command = command(&["doctor", "--format", "json", "--model", name]);
+        command.env("HF_HOME", home.path()).env_remove("HF_HUB_CACHE").env("HF_HUB_OFFLINE", "1");
+        let parts: Vec<serde_json::Value> =
+            serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        parts.iter().find(|part| part["name"] == "model weights").unwrap()["detail"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(weights("codet5-small").contains("(t5) in "));
+    let told = weights("incoder-1b");
+    assert!(told.starts_with("model `facebook/incoder-1B` is not in `"), "{told}");
+}
+
+#[test]
+fn a_device_that_the_build_lacks_is_told() {
+    if cfg!(feature = "cuda") {
+        return;
+    }
+    let model = fixture("codet5");
+    let mut command =
+        command(&["doctor", "--format", "json", "--model", model.to_str().unwrap(), "--device", "cuda:1"]);
+    let parts: Vec<serde_json::Value> = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let weights = parts.iter().find(|part| part["name"] == "model weights").unwrap();
+    assert_eq!(
+        weights["detail"],
+        "this build cannot compute on cuda:1: build it with `cargo build --features cuda`"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Which of a model's files are needed.
 
+use std::path::Path;
+
 /// Files of a checkpoint besides its weights: the configuration, and what a tokenizer may be made of.
 const SMALL: [&str; 6] = [
     "config.json",
@@ -20,14 +22,14 @@ pub(super) enum Choice {
 }
 
 /// The files to fetch of those there are: the one GGUF file that a variant names, else a checkpoint, else the only GGUF
-/// file. Safetensors go before PyTorch's files.
+/// file. Safetensors go before pickles.
 pub(super) fn choose(names: &[String], variant: Option<&str>) -> Option<Choice> {
-    let ggufs: Vec<&String> = names.iter().filter(|name| name.ends_with(".gguf")).collect();
+    let ggufs: Vec<&String> = names.iter().filter(|name| is_gguf(name)).collect();
     let has = |name: &str| names.iter().any(|other| other == name);
     if let Some(variant) = variant {
         let variant = variant.to_lowercase();
-        let mut named = ggufs.iter().filter(|name| name.to_lowercase().contains(&variant));
-        return named.next().filter(|_| named.next().is_none()).map(|&name| Choice::Gguf(name.clone()));
+        let mut matching = ggufs.iter().filter(|name| name.to_lowercase().contains(&variant));
+        return matching.next().filter(|_| matching.next().is_none()).map(|&name| Choice::Gguf(name.clone()));
     }
     if !has("config.json") || !names.iter().any(|name| is_weights(name)) {
         return if let [one] = ggufs[..] { Some(Choice::Gguf(one.clone())) } else { None };
@@ -50,10 +52,14 @@ pub(super) fn choose(names: &[String], variant: Option<&str>) -> Option<Choice> 
     None
 }
 
+fn is_gguf(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "gguf")
+}
+
 fn is_weights(name: &str) -> bool {
-    ["model.safetensors", "pytorch_model.bin"].iter().any(|weights| {
-        name == *weights || name.strip_suffix(".index.json") == Some(weights)
-    })
+    ["model.safetensors", "pytorch_model.bin"]
+        .iter()
+        .any(|weights| name == *weights || name.strip_suffix(".index.json") == Some(weights))
 }
 
 #[cfg(test)]
@@ -75,11 +81,22 @@ mod tests {
     #[test]
     fn safetensors_go_before_pickles() {
         check(
-            &["README.md", "config.json", "merges.txt", "model.safetensors", "pytorch_model.bin", "vocab.json"],
+            &[
+                "README.md",
+                "config.json",
+                "merges.txt",
+                "model.safetensors",
+                "pytorch_model.bin",
+                "vocab.json",
+            ],
             None,
             "config.json vocab.json merges.txt model.safetensors",
         );
-        check(&["config.json", "pytorch_model.bin", "flax_model.msgpack"], None, "config.json pytorch_model.bin");
+        check(
+            &["config.json", "pytorch_model.bin", "flax_model.msgpack"],
+            None,
+            "config.json pytorch_model.bin",
+        );
     }
 
     #[test]

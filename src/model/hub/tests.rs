@@ -68,7 +68,11 @@ fn answer(
     if path.starts_with("/api/models/") {
         let siblings: Vec<_> = files.iter().map(|(name, _)| serde_json::json!({"rfilename": name})).collect();
         let body = serde_json::json!({"sha": COMMIT, "siblings": siblings}).to_string();
-        return write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+        return write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
     }
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some((name, bytes)) = files.iter().find(|(file, _)| *file == name) else {
@@ -144,7 +148,10 @@ fn a_download_that_broke_off_goes_on_where_it_was() {
     let dir = locate_quietly("owner/tiny", &served.hub).unwrap();
     assert_eq!(std::fs::read(dir.join("pytorch_model.bin")).unwrap(), weights);
     let asked = served.asked.lock().unwrap();
-    assert!(asked.iter().any(|(path, from, _)| path.ends_with("pytorch_model.bin") && *from == 1000), "{asked:?}");
+    assert!(
+        asked.iter().any(|(path, from, _)| path.ends_with("pytorch_model.bin") && *from == 1000),
+        "{asked:?}"
+    );
 }
 
 #[test]
@@ -180,5 +187,8 @@ fn a_variant_chooses_among_the_files_of_a_directory() {
     let spec = |variant: &str| format!("{}:{variant}", dir.path().display());
     assert_eq!(locate_quietly(&spec("q8_0"), &Hub::default()).unwrap(), dir.path().join("m-Q8_0.gguf"));
     let error = locate_quietly(&spec("Q"), &Hub::default()).unwrap_err();
-    assert!(error.to_string().ends_with("has no one GGUF file of the variant `Q` on the hub"), "{error}");
+    assert!(
+        error.to_string().ends_with("` does not hold exactly one GGUF file of the variant `Q`"),
+        "{error}"
+    );
 }

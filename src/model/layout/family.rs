@@ -222,17 +222,16 @@ impl Family {
     }
 }
 
-/// What decides on the family besides the tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::model) struct Traits {
+/// What of the architecture decides on the family, besides the tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::model) enum Traits {
     /// An encoder reads the prompt.
-    pub(in crate::model) encoder: bool,
-    /// The architecture is Gemma's.
-    pub(in crate::model) gemma: bool,
+    Encoder,
+    Gemma,
+    Llama,
     /// A llama whose attention has biases: Granite-code, unlike Mellum, which has the same tokens.
-    pub(in crate::model) biased_llama: bool,
-    /// The architecture is a llama's.
-    pub(in crate::model) llama: bool,
+    BiasedLlama,
+    Other,
 }
 
 /// Special tokens that any family's layout needs.
@@ -242,7 +241,7 @@ pub(in crate::model) fn sentinels() -> Vec<&'static str> {
 
 /// The family of a model, `None` if it was not trained to infill.
 pub(super) fn recognise(traits: Traits, tokenizer: &Tokenizer) -> Option<&'static Family> {
-    if traits.encoder {
+    if traits == Traits::Encoder {
         return Some(&CODET5);
     }
     let has = |token| tokenizer.has(token);
@@ -251,11 +250,11 @@ pub(super) fn recognise(traits: Traits, tokenizer: &Tokenizer) -> Option<&'stati
         () if has(DEEPSEEK.between) => &DEEPSEEK,
         () if has(CODELLAMA.between) => &CODELLAMA,
         () if has("[SUFFIX]") => &CODESTRAL,
-        () if has("<|fim_suffix|>") && traits.gemma => &CODEGEMMA,
+        () if has("<|fim_suffix|>") && traits == Traits::Gemma => &CODEGEMMA,
         () if has("<|fim_suffix|>") => &QWEN,
         () if has("<fim-suffix>") => &SANTACODER,
         () if has("<fim_suffix>") && has("<file_sep>") => &STARCODER2,
-        () if has("<fim_suffix>") && traits.llama && !traits.biased_llama => &MELLUM,
+        () if has("<fim_suffix>") && traits == Traits::Llama => &MELLUM,
         () if has("<fim_suffix>") => &STARCODER,
         () => return None,
     };

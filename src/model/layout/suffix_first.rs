@@ -1,4 +1,5 @@
-//! The suffix-first layout of a prompt, for models that were not trained to infill.
+//! The layouts of models that were not trained to infill: the suffix first where the tokenizer has tokens to say so, else
+//! left to right, the suffix unseen.
 //!
 //! ```text
 //! (<filename> path \n chunk)*  <file_sep> suffix  <filename> prefix  | hole
@@ -9,7 +10,7 @@
 //! The prefix is cut at its start, at the start of a line; a licence header or other comment at the very start of the
 //! file goes first of all. The suffix is cut at its end. What was cut is in the [`Prompt`].
 
-use super::super::error::{ModelError, WeightsError};
+use super::super::error::ModelError;
 use super::super::tokenizer::Tokenizer;
 use super::super::{Prompt, PromptBudget, PromptParts};
 use super::{HOLE_ROOM, path_of};
@@ -17,14 +18,21 @@ use crate::token::TokenId;
 
 /// The special tokens of the layout.
 pub(in crate::model) struct SuffixFirst {
-    separator: TokenId,
-    filename: TokenId,
+    /// Separator of files and mark of a file's name.
+    marks: Option<(TokenId, TokenId)>,
+    /// What a text begins with where there are no marks.
+    start: Option<TokenId>,
 }
 
+/// Tokens that begin a text, one family each.
+const STARTS: [&str; 3] = ["<|begin_of_text|>", "<s>", "<bos>"];
+
 impl SuffixFirst {
-    pub(super) fn new(tokenizer: &Tokenizer) -> Result<Self, WeightsError> {
-        let (separator, filename) = (tokenizer.special("<file_sep>")?, tokenizer.special("<filename>")?);
-        Ok(Self { separator, filename })
+    pub(super) fn new(tokenizer: &Tokenizer) -> Self {
+        let known = |text| tokenizer.special(text).ok();
+        let marks = known("<file_sep>").zip(known("<filename>"));
+        let start = STARTS.into_iter().find_map(known).filter(|_| marks.is_none());
+        Self { marks, start }
     }
 
     /// Lays `parts` out within `budget`, and within `window` less the room for the hole. Where the window is too small,
@@ -40,13 +48,17 @@ impl SuffixFirst {
         let room = (window - HOLE_ROOM.min(window / 2)).saturating_sub(2);
         let (prefix, prefix_cut) = prefix_tail(tokenizer, parts.prefix, budget.prefix.min(room))?;
         let (mut suffix, _) = tokenizer.encode_with_starts(parts.suffix)?;
-        let suffix_cut = suffix.len().saturating_sub(budget.suffix.min(room - prefix.len()));
+        let shown = if self.marks.is_some() { budget.suffix.min(room - prefix.len()) } else { 0 };
+        let suffix_cut = suffix.len().saturating_sub(shown);
         suffix.truncate(suffix.len() - suffix_cut);
         let room = budget.context.min(room - prefix.len() - suffix.len());
-        let (mut ids, context) = self.context(tokenizer, parts, room)?;
-        ids.push(self.separator);
-        ids.extend(suffix);
-        ids.push(self.filename);
+        let (chunks, context) = self.context(tokenizer, parts, room)?;
+        let mut ids: Vec<TokenId> = self.start.into_iter().chain(chunks).collect();
+        if let Some((separator, filename)) = self.marks {
+            ids.push(separator);
+            ids.extend(suffix);
+            ids.push(filename);
+        }
         ids.extend(prefix);
         Ok(Prompt { ids, prefix_cut, suffix_cut, context })
     }
@@ -61,10 +73,14 @@ impl SuffixFirst {
         let (mut ids, mut citations) = (Vec::new(), Vec::new());
         for (citation, chunk) in &parts.context {
             let path = path_of(citation);
-            let (text, _) = tokenizer.encode_with_starts(&format!("{path}\n{chunk}"))?;
+            let shown = match self.marks {
+                Some(_) => format!("{path}\n{chunk}"),
+                None => format!("// {path}\n{chunk}\n"),
+            };
+            let (text, _) = tokenizer.encode_with_starts(&shown)?;
             if text.len() < room {
                 room -= text.len() + 1;
-                ids.push(self.filename);
+                ids.extend(self.marks.map(|(_, filename)| filename));
                 ids.extend(text);
                 citations.push((*citation).to_owned());
             }

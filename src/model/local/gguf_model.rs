@@ -9,7 +9,7 @@ use super::super::layout::{Layout, Traits};
 use super::super::network::{Place, Shape};
 use super::super::position::{Positions, Rotary};
 use super::super::tokenizer::Tokenizer;
-use super::{Identity, Loaded, sha256};
+use super::{Identity, Loaded, check_memory, sha256};
 
 pub(super) fn load(path: &Path, place: &Place) -> Result<Loaded, WeightsError> {
     let mut gguf = Gguf::open(path)?;
@@ -19,12 +19,13 @@ pub(super) fn load(path: &Path, place: &Place) -> Result<Loaded, WeightsError> {
     if tokens != rows {
         return Err(WeightsError::VocabularySize { tokens, rows });
     }
-    let traits = Traits {
-        llama: gguf.text("general.architecture")? == "llama",
-        biased_llama: gguf.has_tensor("blk.0.attn_q.bias"),
-        ..Traits::default()
+    let traits = match gguf.text("general.architecture")? {
+        "llama" if gguf.has_tensor("blk.0.attn_q.bias") => Traits::BiasedLlama,
+        "llama" => Traits::Llama,
+        _ => Traits::Other,
     };
     let layout = Layout::of(traits, &tokenizer)?;
+    check_memory(gguf.n_numbers(), place)?;
     let identity = identity(&gguf, path)?;
     let network = Box::new(Decoder::load(config, place.clone(), &mut gguf)?);
     Ok(Loaded { identity, tokenizer, layout, network })

@@ -11,7 +11,7 @@ use super::super::network::{Network, Place};
 use super::super::t5::T5;
 use super::super::tokenizer::Tokenizer;
 use super::super::weights::Checkpoint;
-use super::{Identity, Loaded, sha256};
+use super::{Identity, Loaded, check_memory, sha256};
 
 /// The file that makes a directory a checkpoint.
 pub(super) const CONFIG: &str = "config.json";
@@ -23,6 +23,7 @@ pub(super) fn load(dir: &Path, place: &Place) -> Result<Loaded, WeightsError> {
     let traits = traits(&config, &kind);
     let layout = Layout::of(traits, &tokenizer)?;
     let mut checkpoint = Checkpoint::open(dir)?;
+    check_memory(checkpoint.n_numbers(), place)?;
     let identity = identity(&config, dir, &checkpoint)?;
     let network: Box<dyn Network> = match kind {
         hub_config::Network::T5(mut config) => {
@@ -40,13 +41,14 @@ pub(super) fn load(dir: &Path, place: &Place) -> Result<Loaded, WeightsError> {
 }
 
 fn traits(config: &HubConfig, kind: &hub_config::Network) -> Traits {
-    let is =
-        |wanted| matches!(kind, hub_config::Network::Decoder { architecture, .. } if *architecture == wanted);
-    Traits {
-        encoder: matches!(kind, hub_config::Network::T5(_)),
-        gemma: is(Architecture::Gemma),
-        llama: is(Architecture::Llama),
-        biased_llama: is(Architecture::Llama) && config.has_attention_bias(),
+    match kind {
+        hub_config::Network::T5(_) => Traits::Encoder,
+        hub_config::Network::Decoder { architecture, .. } => match architecture {
+            Architecture::Gemma => Traits::Gemma,
+            Architecture::Llama if config.has_attention_bias() => Traits::BiasedLlama,
+            Architecture::Llama => Traits::Llama,
+            _ => Traits::Other,
+        },
     }
 }
 

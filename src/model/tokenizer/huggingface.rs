@@ -22,7 +22,7 @@ const ADDED: &str = "added_tokens.json";
 /// No vocabulary is that large; a file with a higher id is damaged.
 const HIGHEST: TokenId = 1 << 22;
 
-/// Control tokens that RoBERTa's tokenizer, the one with two files, has in its vocabulary.
+/// Control tokens that `RoBERTa`'s tokenizer, the one with two files, has in its vocabulary.
 const ROBERTA: [&str; 5] = ["<pad>", "<s>", "</s>", "<unk>", "<mask>"];
 
 impl Tokenizer {

@@ -81,6 +81,12 @@ impl Checkpoint {
         Ok(Self { paths, parts, places })
     }
 
+    /// Numbers in all tensors.
+    pub(in crate::model) fn n_numbers(&self) -> u64 {
+        let of_part = |(name, &part): (&String, &usize)| self.parts[part].shape(name).map_or(0, numbers);
+        self.places.iter().map(of_part).fold(0, u64::saturating_add)
+    }
+
     /// The weights files, in a fixed order.
     pub(in crate::model) fn paths(&self) -> &[PathBuf] {
         &self.paths
@@ -116,6 +122,10 @@ pub(in crate::model) fn files(dir: &Path) -> Result<Vec<PathBuf>, WeightsError> 
         }
     }
     Err(WeightsError::NoWeights)
+}
+
+fn numbers(shape: &[usize]) -> u64 {
+    shape.iter().fold(1, |n, &dim| n.saturating_mul(dim as u64))
 }
 
 /// A file beside the index, and nowhere else.

@@ -1,4 +1,4 @@
-//! One PyTorch `.bin` file: a zip archive of tensors with a pickled directory, read without running anything in it.
+//! One `.bin` file: a zip archive of tensors with a pickled directory, read without running anything in it.
 
 use std::path::Path;
 

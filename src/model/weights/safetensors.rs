@@ -61,14 +61,9 @@ impl SafetensorsFile {
     pub(super) fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, WeightsError> {
         let info = self.tensors.get(name).ok_or_else(|| WeightsError::MissingTensor(name.to_owned()))?;
         check_shape(name, &info.shape, shape)?;
-        let dtype = match DType::try_from(info.dtype) {
-            Ok(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) => dtype,
-            _ => {
-                return Err(WeightsError::Dtype {
-                    name: name.to_owned(),
-                    found: format!("{:?}", info.dtype),
-                });
-            }
+        let Ok(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) = DType::try_from(info.dtype)
+        else {
+            return Err(WeightsError::Dtype { name: name.to_owned(), found: format!("{:?}", info.dtype) });
         };
         let (first, end) = info.data_offsets;
         let mut bytes = vec![0; end - first];
