@@ -6,7 +6,6 @@ mod place;
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use place::cache;
 use repair::model::{HoleEnd, KvNode, LoadOptions, Model, ModelError, PromptBudget, PromptParts, Row, load};
@@ -276,45 +275,4 @@ fn a_download_that_broke_off_is_told() {
         source.to_string(),
         "truncated: tensor `output_norm.weight` ends at byte 98362432, the file at 40000000"
     );
-}
-
-/// User and system time of this process in seconds; the machine that runs tests is shared, so walls say little.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let after_name = stat.rsplit_once(')').unwrap().1;
-    let ticks: f64 = after_name.split_whitespace().skip(11).take(2).map(|t| t.parse::<f64>().unwrap()).sum();
-    ticks / 100.0
-}
-
-/// Tokens per second of processor time: one prompt, then batches of different widths. Run with `--ignored --nocapture`.
-#[test]
-#[ignore = "prints figures; nothing to fail"]
-fn figures() {
-    let measure = |n: usize, what: &str, work: &mut dyn FnMut()| {
-        let (cpu, wall) = (cpu_seconds(), Instant::now());
-        work();
-        let (cpu, wall) = (cpu_seconds() - cpu, wall.elapsed().as_secs_f64());
-        println!("  {what}: {:.1} per cpu-s, {:.1} per s", n as f64 / cpu, n as f64 / wall);
-    };
-    for threads in [1, 2] {
-        println!("{threads} threads");
-        let mut loaded = None;
-        let options = LoadOptions { threads: Some(threads), ..LoadOptions::default() };
-        measure(1, "loads", &mut || loaded = model(options));
-        let Some(mut model) = loaded else { return };
-        let prompt: Vec<TokenId> = (0..256).map(|i| 1000 + 37 * i).collect();
-        measure(256, "prompt of 256", &mut || drop(model.prime(&prompt).unwrap()));
-        for width in [1, 8, 32, 64] {
-            let steps = 16;
-            let mut parents = vec![KvNode::PROMPT; width];
-            measure(steps * width, &format!("batch {width}"), &mut || {
-                for step in 0..steps as u32 {
-                    let rows =
-                        parents.iter().zip(0..).map(|(&parent, i)| row(parent, &[2000 + 17 * i + step]));
-                    let rows: Vec<Row> = rows.collect();
-                    parents = model.extend(&rows).unwrap().iter().map(|row| row[0].node).collect();
-                }
-            });
-        }
-    }
 }

@@ -127,6 +127,23 @@ fn each_family_has_its_own_layout() {
     );
 }
 
+/// One string of the authors' examples, by the library's own tokenizer with special tokens registered.
+#[test]
+fn ids_are_those_of_the_authors_examples() {
+    let mut compared = 0;
+    for entry in std::fs::read_dir(fixture("")).unwrap().map(Result::unwrap) {
+        let Ok(file) = std::fs::read(entry.path().join("prompt.json")) else { continue };
+        let expected: serde_json::Value = serde_json::from_slice(&file).unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let (prefix, suffix) = (expected["prefix"].as_str().unwrap(), expected["suffix"].as_str().unwrap());
+        let prompt = open(&name, None).prompt(&PromptParts { context: vec![], prefix, suffix }).unwrap();
+        let ids: Vec<u64> = prompt.ids.iter().map(|&id| id.into()).collect();
+        assert_eq!(expected["ids"], serde_json::json!(ids), "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 10);
+}
+
 #[test]
 fn codet5s_hole_swallows_the_space_before_it() {
     let model = open("codet5", None);
@@ -166,7 +183,7 @@ fn codet5_is_cut_to_512_tokens_around_the_hole() {
     check_cut("codet5", (5, 400), vec![], None, (512, 19, 491));
     check_cut("codet5", (400, 5), vec![], None, (512, 490, 20));
     // A chunk takes its room from both, and stands after the start.
-    check_cut("codet5", (400, 400), vec![("A.java:1-1", "int c;")], None, (512, 247, 247));
+    check_cut("codet5", (400, 400), vec![("A.java:1-1", "int c;")], None, (512, 248, 247));
 }
 
 #[test]

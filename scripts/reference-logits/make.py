@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 import transformers as hf
 from safetensors.torch import save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 JAVA = """
 public class Numbers {
@@ -128,6 +128,42 @@ TOKENIZERS = {
     "codegemma": lambda out: pieces(out, [
         "<unk>", "<bos>", "<eos>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|file_separator|>"], REPLACE),
 }
+
+
+# A hole as the authors' examples lay it out, in one string for their tokenizer. CodeLlama and Codestral are tokenised in
+# parts by their authors' code, which no string expresses.
+FIM_STRING = "<fim_prefix>{0}<fim_suffix>{1}<fim_middle>"
+STRINGS = {
+    "codet5": "{0}<extra_id_0>{1}",
+    "incoder": "<|endoftext|><| file ext=.java |>\n{0}<|mask:0|>{1}<|mask:1|><|mask:0|>",
+    "qwen2": "<|fim_prefix|>{0}<|fim_suffix|>{1}<|fim_middle|>",
+    "starcoder2": FIM_STRING, "starcoder": FIM_STRING, "granite": FIM_STRING,
+    "santacoder": "<fim-prefix>{0}<fim-suffix>{1}<fim-middle>",
+    "deepseek": "<\uff5cbegin\u2581of\u2581sentence\uff5c><\uff5cfim\u2581begin\uff5c>{0}<\uff5cfim\u2581hole\uff5c>{1}"
+                "<\uff5cfim\u2581end\uff5c>",
+    "mellum": "<fim_suffix>{1}<fim_prefix>{0}<fim_middle>",
+    "codegemma": "<bos><|fim_prefix|>{0}<|fim_suffix|>{1}<|fim_middle|>",
+}
+
+
+def prompt(name, out):
+    """The ids of a hole by the library's tokenizer, special tokens registered as their authors register them."""
+    if name not in STRINGS:
+        return
+    if (out / "tokenizer.json").exists():
+        tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
+    else:
+        tokenizer = Tokenizer(models.BPE.from_file(str(out / "vocab.json"), str(out / "merges.txt")))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+        added_ids = json.loads((out / "added_tokens.json").read_text())
+        # New ids are given out in order.
+        tokenizer.add_special_tokens(
+            [AddedToken(text, lstrip=True) for text in sorted(added_ids, key=added_ids.get)])
+    start = JAVA.index(" a;")
+    prefix, suffix = JAVA[:start], JAVA[start + 3:]
+    ids = tokenizer.encode(STRINGS[name].format(prefix, suffix)).ids
+    (out / "prompt.json").write_text(json.dumps(dict(prefix=prefix, suffix=suffix, ids=ids)) + "\n")
 
 
 # --- models ---------------------------------------------------------------------------------------------------------
@@ -288,6 +324,7 @@ def main():
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
         vocab = TOKENIZERS[name](out)
+        prompt(name, out)
         model = MODELS[name](vocab).eval()
         dtype = DTYPES.get(name, torch.float16)
         randomise(model, dtype)
