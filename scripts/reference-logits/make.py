@@ -161,7 +161,8 @@ def prompt(name, out):
         tokenizer.add_special_tokens(
             [AddedToken(text, lstrip=True) for text in sorted(added_ids, key=added_ids.get)])
     start = JAVA.index(" a;")
-    prefix, suffix = JAVA[:start], JAVA[start + 3:]
+    # Short enough for every window.
+    prefix, suffix = JAVA[start - 70:start], JAVA[start + 3:start + 60]
     ids = tokenizer.encode(STRINGS[name].format(prefix, suffix)).ids
     (out / "prompt.json").write_text(json.dumps(dict(prefix=prefix, suffix=suffix, ids=ids)) + "\n")
 
