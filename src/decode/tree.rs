@@ -110,6 +110,9 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
+    /// The node of the empty text.
+    pub const ROOT: usize = 0;
+
     /// A tree of nothing but its root, whose distribution `proposal` gives where the memo does not.
     pub fn new(
         oracle: Oracle<'a>,
@@ -171,6 +174,11 @@ impl<'a> Tree<'a> {
         self.queue.is_empty() && self.later.is_empty()
     }
 
+    /// When the queue's earliest entry rings; never where it is empty, so that its end is seen.
+    pub fn next_time(&self) -> f64 {
+        self.queue.peek().map_or(f64::NEG_INFINITY, |timed| timed.time)
+    }
+
     /// Lets leaves that waited behind a batch take part again.
     pub fn resume(&mut self) {
         self.queue.extend(self.later.drain(..));
@@ -193,11 +201,6 @@ impl<'a> Tree<'a> {
             }
             Entry::Edge { node, bell: Bell::Rest { share } } => self.recall_rest(node, share, time),
         }
-    }
-
-    /// Puts back a bell of unnamed tokens that cannot be answered now.
-    pub fn put_back(&mut self, node: usize, share: f64, time: f64) {
-        self.queue.push(Timed { time, entry: Entry::Edge { node, bell: Bell::Rest { share } } });
     }
 
     fn recall_rest(&mut self, node: usize, share: f64, time: f64) -> Turn {
@@ -239,7 +242,7 @@ impl<'a> Tree<'a> {
                 let candidate = Candidate { parent: node, token, p, time, key, partial };
                 if let Some(proposal) = self.memo.proposal(key) {
                     self.counters.recalled += 1;
-                    self.open(candidate, proposal, None);
+                    let _node = self.open(candidate, proposal, None);
                     return Turn::Taken;
                 }
                 return Turn::Candidate(candidate);
@@ -349,9 +352,10 @@ impl<'a> Tree<'a> {
         self.row(candidate.parent, candidate.token)
     }
 
-    /// The row that computes a node once more; `None` for the root.
-    pub fn row_again(&self, node: usize) -> Option<Row> {
-        Some(self.row(self.nodes[node].parent?, self.nodes[node].token))
+    /// The row that computes a node once more. The root's distribution is always at hand.
+    pub fn row_again(&self, node: usize) -> Row {
+        let parent = self.nodes[node].parent.expect("the root is not computed again");
+        self.row(parent, self.nodes[node].token)
     }
 
     /// A row that ends in `token` below `node` and begins below the nearest ancestor that the model has computed.
@@ -368,8 +372,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Opens a candidate whose row the model has computed at `positions`.
-    pub fn settle(&mut self, candidate: Candidate, positions: &[KvNode], proposal: Proposal) {
+    /// Opens a candidate whose row the model has computed at `positions`; the node.
+    pub fn settle(&mut self, candidate: Candidate, positions: &[KvNode], proposal: Proposal) -> usize {
         let (last, before) = positions.split_last().expect("a row has a token");
         let mut at = Some(candidate.parent);
         for &position in before.iter().rev() {
@@ -378,16 +382,17 @@ impl<'a> Tree<'a> {
             at = self.nodes[here].parent;
         }
         self.events.push(Event::Proposal { key: candidate.key, proposal: proposal.clone() });
-        self.open(candidate, proposal, Some(*last));
+        self.open(candidate, proposal, Some(*last))
     }
 
-    fn open(&mut self, candidate: Candidate, proposal: Proposal, kv: Option<KvNode>) {
+    fn open(&mut self, candidate: Candidate, proposal: Proposal, kv: Option<KvNode>) -> usize {
         let Candidate { parent, token, p, time, key, partial } = candidate;
         let log_p = self.nodes[parent].log_p + p.ln();
         let clock = Clock::new(key, log_p, time, proposal);
         let depth = self.nodes[parent].depth + 1;
         self.nodes.push(Node { parent: Some(parent), token, depth, key, log_p, partial, clock, kv });
         self.ring(self.nodes.len() - 1);
+        self.nodes.len() - 1
     }
 
     /// Natural logarithm of a candidate's probability.
