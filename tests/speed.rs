@@ -38,10 +38,15 @@ fn measure_model(path: &std::path::Path, threads: usize) {
         let (cpu, wall) = (cpu_seconds(), Instant::now());
         work();
         let (cpu, wall) = (cpu_seconds() - cpu, wall.elapsed().as_secs_f64());
-        println!("{name}, {threads} threads, {what}: {:.1} per cpu-s, {:.1} per s", n as f64 / cpu, n as f64 / wall);
+        println!(
+            "{name}, {threads} threads, {what}: {:.1} per cpu-s, {:.1} per s",
+            n as f64 / cpu,
+            n as f64 / wall
+        );
     };
     let budget = Some(PromptBudget::default());
-    let mut model = load(path, LoadOptions { threads: Some(threads), budget, ..LoadOptions::default() }).unwrap();
+    let mut model =
+        load(path, LoadOptions { threads: Some(threads), budget, ..LoadOptions::default() }).unwrap();
     let prompt: Vec<TokenId> = (0..256).map(|i| 1000 + 37 * i).collect();
     measure(256, "prompt of 256", &mut || drop(model.prime(&prompt).unwrap()));
     for width in [1, 8, 32, 64] {
@@ -49,7 +54,10 @@ fn measure_model(path: &std::path::Path, threads: usize) {
         let mut parents = vec![KvNode::PROMPT; width];
         measure(steps * width, &format!("batch {width}"), &mut || {
             for step in 0..steps as u32 {
-                let rows = parents.iter().zip(0..).map(|(&parent, i)| Row { parent, tokens: vec![2000 + 17 * i + step] });
+                let rows = parents
+                    .iter()
+                    .zip(0..)
+                    .map(|(&parent, i)| Row { parent, tokens: vec![2000 + 17 * i + step] });
                 let rows: Vec<Row> = rows.collect();
                 parents = model.extend(&rows).unwrap().iter().map(|row| row[0].node).collect();
             }
