@@ -83,35 +83,38 @@ impl Infill {
         let header = tokenizer.encode_loosely(self.family.header)?;
         let prefix = self.prefix(tokenizer, parts, context.inside.is_empty())?;
         let suffix = tokenizer.encode_loosely(parts.suffix)?;
-        let (n_prefix, n_suffix) = (prefix.len(), suffix.len());
         // Chunks stand after the start of the text, which is not cut then.
         let (open, lead) = if context.inside.is_empty() { (None, self.ends.0) } else { (self.ends.0, None) };
-        let mut left: Vec<TokenId> = lead.into_iter().chain(prefix).collect();
-        let is_suffix_first = self.family.order == Order::SuffixFirst;
         // Where the suffix follows the hole, its sentinel counts with it.
-        let between = Some(self.between).filter(|_| !is_suffix_first);
-        let mut right: Vec<TokenId> = between.into_iter().chain(suffix).chain(self.ends.1).collect();
-        let opened = usize::from(open.is_some() || is_suffix_first);
-        let fixed = self.start.len() + self.head.len() + self.tail.len() + opened;
-        let room = limit.saturating_sub(fixed + header.len() + context.before.len() + context.inside.len());
-        let (keep_left, keep_right) = match budget {
-            None => shares(left.len(), right.len(), room),
-            Some(budget) => (budget.prefix.min(room / 2), (budget.suffix + 1).min(room / 2)),
-        };
+        let (own, between) =
+            if self.is_suffix_first() { (None, Some(self.between)) } else { (Some(self.between), None) };
+        let fixed = [open, between].into_iter().flatten().count()
+            + [&self.start, &self.head, &self.tail, &header, &context.before, &context.inside]
+                .map(Vec::len)
+                .iter()
+                .sum::<usize>();
+        let (n_prefix, n_suffix) = (prefix.len(), suffix.len());
+        let mut left: Vec<TokenId> = lead.into_iter().chain(prefix).collect();
+        let mut right: Vec<TokenId> = own.into_iter().chain(suffix).chain(self.ends.1).collect();
+        let budget = budget.map(|b| PromptBudget { suffix: b.suffix + own.iter().len(), ..b });
+        let (keep_left, keep_right) = shares(left.len(), right.len(), limit.saturating_sub(fixed), budget);
         left.drain(..left.len().saturating_sub(keep_left));
-        right.truncate(keep_right);
+        right.truncate(keep_right.max(own.iter().len()));
         let prefix_cut = n_prefix - left.len().min(n_prefix);
-        let suffix_cut = n_suffix - (right.len().saturating_sub(usize::from(!is_suffix_first))).min(n_suffix);
-        let start = self.start.iter().copied().chain(context.before);
-        let head = self.head.iter().copied().chain(header);
+        let suffix_cut = n_suffix - (right.len() - own.iter().len()).min(n_suffix);
         let before_hole = open.into_iter().chain(context.inside).chain(left);
-        let ids: Vec<TokenId> = if is_suffix_first {
-            start.chain(head).chain(right).chain([self.between]).chain(before_hole).collect()
+        let file: Vec<TokenId> = if self.is_suffix_first() {
+            right.into_iter().chain(between).chain(before_hole).collect()
         } else {
-            start.chain(head).chain(before_hole).chain(right).collect()
+            before_hole.chain(right).collect()
         };
-        let ids = ids.into_iter().chain(self.tail.iter().copied()).collect();
+        let ids = [&self.start, &context.before, &self.head, &header, &file, &self.tail];
+        let ids = ids.into_iter().flatten().copied().collect();
         Ok(Prompt { ids, prefix_cut, suffix_cut, context: context.citations })
+    }
+
+    fn is_suffix_first(&self) -> bool {
+        self.family.order == Order::SuffixFirst
     }
 
     fn prefix(
@@ -169,20 +172,27 @@ impl Infill {
 }
 
 /// How many tokens of the left and of the right part are kept: half of `room` each, what one does not need goes to the
-/// other.
-fn shares(left: usize, right: usize, room: usize) -> (usize, usize) {
+/// other. A budget bounds each by itself.
+fn shares(left: usize, right: usize, room: usize, budget: Option<PromptBudget>) -> (usize, usize) {
     let half = room / 2;
+    if let Some(budget) = budget {
+        return (budget.prefix.min(half), budget.suffix.min(half));
+    }
     match (left < half, right < half) {
         (true, true) => (left, right),
         (true, false) => (left, (2 * half - left).min(right)),
         (false, true) => ((2 * half - right).min(left), right),
-        (false, false) => (half.min(left), half.min(right)),
+        (false, false) => (half, half),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shares;
+    use super::shares as shares_of;
+
+    fn shares(left: usize, right: usize, room: usize) -> (usize, usize) {
+        shares_of(left, right, room, None)
+    }
 
     #[test]
     fn the_unused_half_of_one_side_goes_to_the_other() {
