@@ -164,7 +164,7 @@ impl<'a> Repair<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Summary> {
         progress(Progress::Stage("model"));
-        let mut model = self.load_model()?;
+        let mut model = self.load_model(progress)?;
         progress(Progress::Stage("language server"));
         let mut engine = self.start_engine()?;
         progress(Progress::Stage("baseline"));
@@ -217,9 +217,12 @@ impl<'a> Repair<'a> {
         Ok((prompt, self.config.prior.then(|| surroundings.prior(model))))
     }
 
-    fn load_model(&self) -> anyhow::Result<Box<dyn Model + Send>> {
-        let options = LoadOptions { threads: self.config.parts.threads, ..LoadOptions::default() };
-        Ok(model::load(&self.config.parts.model, options)?)
+    fn load_model(&self, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Box<dyn Model + Send>> {
+        let parts = &self.config.parts;
+        let path =
+            model::locate(&parts.model, &parts.hub, &mut |download| progress(Progress::Download(download)))?;
+        let options = LoadOptions { threads: parts.threads, device: parts.device, ..LoadOptions::default() };
+        Ok(model::load(&path, options)?)
     }
 
     fn start_engine(&self) -> anyhow::Result<JdtEngine> {

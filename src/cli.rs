@@ -15,6 +15,7 @@ use crate::process::Interrupt;
 mod bugs;
 mod doctor;
 mod exit;
+mod models;
 mod repair;
 
 pub use exit::Exit;
@@ -49,6 +50,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     match &cli.command {
         Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
+        Some(Command::Models(flags)) => models::run(flags, &environment, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }
 }

@@ -13,6 +13,7 @@ use crate::decode::Settings;
 use crate::decode::oracle::Guidance;
 use crate::decode::proposer::Truncation;
 use crate::java::project::BuildTool;
+use crate::model::{DeviceChoice, Hub};
 use crate::process::find_in;
 
 pub mod flags;
@@ -76,6 +77,9 @@ pub struct Environment {
     quixbugs: Option<PathBuf>,
     humaneval: Option<PathBuf>,
     path: Vec<PathBuf>,
+    /// The hub of models.
+    pub hub: Hub,
+    device: Option<OsString>,
     samples: Option<OsString>,
     seed: Option<OsString>,
     threads: Option<OsString>,
@@ -87,6 +91,7 @@ impl Environment {
     pub fn read() -> Self {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let path = |name: &str| var(name).map(PathBuf::from);
+        let text = |name: &str| var(name).map(|value| value.to_string_lossy().into_owned());
         Self {
             cache: path("REPAIR_HOME")
                 .or_else(|| path("XDG_CACHE_HOME").map(|dir| dir.join("repair")))
@@ -100,6 +105,16 @@ impl Environment {
             humaneval: path("HUMANEVAL_HOME"),
             defects4j_home: path("DEFECTS4J_HOME").or_else(|| path("D4J_HOME")),
             path: var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+            hub: Hub {
+                cache: path("HF_HUB_CACHE")
+                    .or_else(|| path("HF_HOME").map(|dir| dir.join("hub")))
+                    .or_else(|| path("HOME").map(|dir| dir.join(".cache/huggingface/hub")))
+                    .unwrap_or_default(),
+                endpoint: text("HF_ENDPOINT"),
+                token: text("HF_TOKEN"),
+                offline: text("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value)),
+            },
+            device: var("REPAIR_DEVICE"),
             samples: var("REPAIR_SAMPLES"),
             seed: var("REPAIR_SEED"),
             threads: var("REPAIR_THREADS"),
@@ -141,6 +156,7 @@ struct SettingsFile {
     server_java: Option<PathBuf>,
     jdtls_home: Option<PathBuf>,
     threads: Option<usize>,
+    device: Option<String>,
 }
 
 impl SettingsFile {
@@ -168,8 +184,12 @@ impl SettingsFile {
 pub struct Parts {
     /// Directory of everything that is downloaded, built and kept.
     pub cache: PathBuf,
-    /// Model weights.
+    /// Model weights: a path, or a name that the hub knows.
     pub model: PathBuf,
+    /// Where models are had by name.
+    pub hub: Hub,
+    /// Where the model computes.
+    pub device: DeviceChoice,
     /// Runtimes that may run the language server, the preferred first.
     pub server_javas: Vec<PathBuf>,
     /// Unpacked language server.
@@ -207,6 +227,8 @@ fn resolve_parts(flags: &PartFlags, env: &Environment, file: &SettingsFile) -> R
     let installed = subdirectories(Path::new(JVM_DIR));
     let server_java = pick(&flags.server_java, &env.server_java, &file.server_java);
     Ok(Parts {
+        hub: env.hub.clone(),
+        device: device(flags.device, env.device.as_ref(), file.device.as_deref())?,
         model: pick(&flags.model, &env.model, &file.model)
             .unwrap_or_else(|| cache.join("models").join(DEFAULT_MODEL)),
         server_javas: server_java.map_or_else(|| server_javas(env, &cache, &installed), |java| vec![java]),
@@ -233,6 +255,29 @@ fn resolve_parts(flags: &PartFlags, env: &Environment, file: &SettingsFile) -> R
         },
         cache,
     })
+}
+
+/// What the hub's own clients take for true.
+fn is_true(value: &str) -> bool {
+    matches!(value.to_ascii_uppercase().as_str(), "1" | "ON" | "YES" | "TRUE")
+}
+
+fn device(
+    flag: Option<DeviceChoice>,
+    variable: Option<&OsString>,
+    file: Option<&str>,
+) -> Result<DeviceChoice, ConfigError> {
+    let expected = "cpu, cuda, cuda:N or metal";
+    let malformed = |name, value: &str| ConfigError::Variable { name, value: value.to_owned(), expected };
+    match (flag, variable, file) {
+        (Some(device), ..) => Ok(device),
+        (None, Some(value), _) => {
+            let value = value.to_string_lossy();
+            value.parse().map_err(|_| malformed("REPAIR_DEVICE", &value))
+        }
+        (None, None, Some(value)) => value.parse().map_err(|_| malformed("device", value)),
+        (None, None, None) => Ok(DeviceChoice::default()),
+    }
 }
 
 fn server_javas(env: &Environment, cache: &Path, installed: &[PathBuf]) -> Vec<PathBuf> {

@@ -10,6 +10,7 @@ use crate::bug::{Hunk, Lines};
 use crate::decode::{Counters, StopReason};
 use crate::engine;
 use crate::java::test_id::TestId;
+use crate::model::Download;
 use crate::validate::Baseline;
 
 /// What is to be repaired, and where the run is kept.
@@ -40,6 +41,8 @@ pub enum Progress<'a> {
     Stage(&'a str),
     /// Something that the user should know.
     Note(String),
+    /// A part of the model is fetched.
+    Download(&'a Download),
     /// The bug shows as it should.
     Baseline(&'a Baseline),
     /// Figures of the search and of validation.

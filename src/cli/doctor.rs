@@ -12,7 +12,7 @@ use crate::config::{self, Environment, Parts};
 use crate::console::Console;
 use crate::defects4j::checkout::required_java;
 use crate::engine;
-use crate::model::{self, LoadOptions};
+use crate::model::{self, Hub, LoadOptions};
 use crate::process::Interrupt;
 use crate::validate::sandbox::Sandbox;
 
@@ -125,7 +125,10 @@ fn benchmark(environment: &Environment, here: Option<&Path>) -> Part {
 }
 
 fn weights(parts: &Parts) -> Result<String, String> {
-    let model = model::load(&parts.model, LoadOptions { threads: parts.threads, ..LoadOptions::default() });
+    // Nothing is fetched for being looked at.
+    let hub = Hub { offline: true, ..parts.hub.clone() };
+    let options = LoadOptions { threads: parts.threads, device: parts.device, ..LoadOptions::default() };
+    let model = model::locate(&parts.model, &hub, &mut |_| ()).and_then(|path| model::load(&path, options));
     let model = model.map_err(|error| one_line(&error))?;
     let identity = model.identity();
     Ok(format!("{} ({}) in {}", identity.name, identity.architecture, identity.path.display()))

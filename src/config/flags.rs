@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::bug::{BugId, Location};
 use crate::java::project::BuildTool;
 use crate::java::test_id::TestId;
+use crate::model::DeviceChoice;
 
 /// Writes patches for buggy Java programs
 ///
@@ -36,6 +37,8 @@ pub enum Command {
     Doctor(DoctorFlags),
     /// Lists the bugs of a benchmark with their facts
     Bugs(BugsFlags),
+    /// Lists the models that are known by name, with their licences and what of them is on this machine
+    Models(ModelsFlags),
 }
 
 /// Flags of `repair bugs`.
@@ -72,6 +75,14 @@ pub struct DoctorFlags {
     /// Parts of the environment
     #[command(flatten)]
     pub parts: PartFlags,
+    /// How the answer is written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// Flags of `repair models`.
+#[derive(Debug, Args)]
+pub struct ModelsFlags {
     /// How the answer is written on stdout
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
@@ -204,9 +215,12 @@ pub struct Flags {
 /// Where the parts of the environment are.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PartFlags {
-    /// Model weights: a GGUF file or a directory with one
-    #[arg(long, value_name = "PATH", help_heading = "Environment")]
+    /// Model: a GGUF file, a checkpoint's directory, or a name (`repair models` lists them); `:VARIANT` chooses one of several files
+    #[arg(long, value_name = "PATH|NAME[:VARIANT]", help_heading = "Environment")]
     pub model: Option<PathBuf>,
+    /// Where the model computes: cpu, cuda, cuda:N or metal [default: cpu]
+    #[arg(long, value_name = "DEVICE", help_heading = "Environment")]
+    pub device: Option<DeviceChoice>,
     /// JDK that compiles and runs the project
     #[arg(long, value_name = "DIR", help_heading = "Environment")]
     pub jdk: Option<PathBuf>,
