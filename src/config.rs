@@ -16,9 +16,12 @@ use crate::java::project::BuildTool;
 use crate::model::{DeviceChoice, Hub};
 use crate::process::find_in;
 
+mod benchmarks;
 pub mod flags;
 
-use flags::{BenchmarkFlags, ContextMode, EngineMode, Flags, PartFlags, Switch};
+pub use benchmarks::{Defects4jPlace, defects4j, humaneval, quixbugs};
+
+use flags::{ContextMode, EngineMode, Flags, PartFlags, Switch};
 
 /// The embedded default model, below the cache's `models/`.
 pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -313,34 +316,6 @@ fn listed(dir: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         .collect();
     paths.sort();
     paths
-}
-
-/// Where `Defects4J` is, as far as somebody said so or it is on PATH.
-#[derive(Debug, Clone, Default)]
-pub struct Defects4jPlace {
-    /// Its directory.
-    pub home: Option<PathBuf>,
-    /// Its command.
-    pub command: Option<PathBuf>,
-}
-
-/// Finds `Defects4J`: the flag goes before the environment, and that before PATH.
-pub fn defects4j(flags: &BenchmarkFlags, environment: &Environment) -> Defects4jPlace {
-    match (&flags.defects4j, &environment.defects4j_home) {
-        (Some(command), _) => Defects4jPlace { home: None, command: Some(command.clone()) },
-        (None, Some(home)) => Defects4jPlace { home: Some(home.clone()), command: None },
-        (None, None) => Defects4jPlace { home: None, command: environment.find("defects4j") },
-    }
-}
-
-/// The directory of `QuixBugs`, as far as somebody said so.
-pub fn quixbugs(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
-    flags.quixbugs.clone().or_else(|| environment.quixbugs.clone())
-}
-
-/// The directory of `HumanEval-Java`, as far as somebody said so.
-pub fn humaneval(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
-    flags.humaneval.clone().or_else(|| environment.humaneval.clone())
 }
 
 /// Settings of a repair.
