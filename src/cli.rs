@@ -12,6 +12,7 @@ use crate::config::flags::{Cli, Command, Flags};
 use crate::console::{Console, Loudness};
 use crate::process::Interrupt;
 
+mod bugs;
 mod doctor;
 mod exit;
 mod models;
@@ -47,7 +48,8 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     let environment = Environment::read();
     let interrupt = interrupt()?;
     match &cli.command {
-        Some(Command::Doctor(flags)) => doctor::run(flags, &environment, &interrupt, console),
+        Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
+        Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }

@@ -18,7 +18,7 @@ use crate::process::find_in;
 
 pub mod flags;
 
-use flags::{ContextMode, EngineMode, Flags, PartFlags, Switch};
+use flags::{BenchmarkFlags, ContextMode, EngineMode, Flags, PartFlags, Switch};
 
 /// The embedded default model, below the cache's `models/`.
 pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -73,6 +73,9 @@ pub struct Environment {
     server_java: Option<PathBuf>,
     jdtls_home: Option<PathBuf>,
     java_home: Option<PathBuf>,
+    defects4j_home: Option<PathBuf>,
+    quixbugs: Option<PathBuf>,
+    humaneval: Option<PathBuf>,
     path: Vec<PathBuf>,
     /// The hub of models.
     pub hub: Hub,
@@ -98,6 +101,9 @@ impl Environment {
             server_java: path("REPAIR_SERVER_JAVA"),
             jdtls_home: path("REPAIR_JDTLS_HOME").or_else(|| path("JDTLS_HOME")),
             java_home: path("JAVA_HOME"),
+            quixbugs: path("QUIXBUGS_HOME"),
+            humaneval: path("HUMANEVAL_HOME"),
+            defects4j_home: path("DEFECTS4J_HOME").or_else(|| path("D4J_HOME")),
             path: var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
             hub: Hub {
                 cache: path("HF_HUB_CACHE")
@@ -307,6 +313,34 @@ fn listed(dir: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         .collect();
     paths.sort();
     paths
+}
+
+/// Where `Defects4J` is, as far as somebody said so or it is on PATH.
+#[derive(Debug, Clone, Default)]
+pub struct Defects4jPlace {
+    /// Its directory.
+    pub home: Option<PathBuf>,
+    /// Its command.
+    pub command: Option<PathBuf>,
+}
+
+/// Finds `Defects4J`: the flag goes before the environment, and that before PATH.
+pub fn defects4j(flags: &BenchmarkFlags, environment: &Environment) -> Defects4jPlace {
+    match (&flags.defects4j, &environment.defects4j_home) {
+        (Some(command), _) => Defects4jPlace { home: None, command: Some(command.clone()) },
+        (None, Some(home)) => Defects4jPlace { home: Some(home.clone()), command: None },
+        (None, None) => Defects4jPlace { home: None, command: environment.find("defects4j") },
+    }
+}
+
+/// The directory of `QuixBugs`, as far as somebody said so.
+pub fn quixbugs(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
+    flags.quixbugs.clone().or_else(|| environment.quixbugs.clone())
+}
+
+/// The directory of `HumanEval-Java`, as far as somebody said so.
+pub fn humaneval(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
+    flags.humaneval.clone().or_else(|| environment.humaneval.clone())
 }
 
 /// Settings of a repair.

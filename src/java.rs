@@ -3,4 +3,5 @@
 pub mod keyword;
 pub mod lexer;
 pub mod project;
+pub mod recorded;
 pub mod test_id;
