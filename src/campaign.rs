@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use crate::bug::{Lines, Location};
-use crate::build::{self, BuildError, Tools};
+use crate::build::{self, BuildError, Overrides, Tools};
 use crate::cloze::Cloze;
-use crate::config::Config;
 use crate::config::flags::ContextMode;
+use crate::config::{Config, Parts};
 use crate::decode::StopReason;
 use crate::decode::oracle::Oracle;
 use crate::decode::search::{Counters, Search};
@@ -108,7 +108,7 @@ impl<'a> Repair<'a> {
         let bytes = std::fs::read(&path).map_err(|source| Unreadable { file: path.clone(), source })?;
         let scratch = scratch_dir(&config.parts.cache)?;
         progress(Progress::Stage("project"));
-        let project = inspect(task, config, scratch.path(), interrupt)?;
+        let project = inspect(&task.root, &config.parts, &config.overrides, scratch.path(), interrupt)?;
         let file = relative(&path, &project)?;
         let source = Source::new(bytes, &project.encoding)?;
         let cloze = Cloze::new(source, lines).with_context(|| format!("`{}`", task.location))?;
@@ -167,8 +167,7 @@ impl<'a> Repair<'a> {
         let (samples, memo) = Samples::open(self.run.bug(&self.name())?, &self.file, &self.cloze)?;
         self.run.write(&format!("{}/baseline.json", self.name()), &baseline)?;
 
-        let around = format!("{}\n{}", self.cloze.original, self.cloze.suffix);
-        let oracle = Oracle::new(&mut engine, self.config.guidance, &around);
+        let oracle = Oracle::new(&mut engine, self.config.guidance, &self.cloze);
         progress(Progress::Stage("samples"));
         let search =
             Search::new(model.as_mut(), oracle, &self.cloze, &prompt.ids, self.config.search, prior, memo)?;
@@ -209,26 +208,8 @@ impl<'a> Repair<'a> {
     }
 
     fn start_engine(&self) -> anyhow::Result<JdtEngine> {
-        let parts = &self.config.parts;
-        let java = engine::choose_java(&parts.server_javas)?;
-        let settings = |attempt: usize| ServerSettings {
-            java: java.clone(),
-            jdtls_home: parts.jdtls_home.clone(),
-            bundle: parts.bundle.clone(),
-            state_dir: self.scratch.path().join(format!("server-{attempt}")),
-            start_deadline: SERVER_START,
-            request_deadline: SERVER_REQUEST,
-            heap_mb: SERVER_HEAP_MB,
-        };
-        let mut start = JdtEngine::start(settings(1), &self.project);
-        for attempt in 2..=SERVER_STARTS {
-            // A server that hangs in its index at the start has been seen; the next one does not.
-            if self.interrupt.is_set() || !matches!(start, Err(EngineError::StartDeadline { .. })) {
-                break;
-            }
-            start = JdtEngine::start(settings(attempt), &self.project);
-        }
-        let mut engine = start?;
+        let mut engine =
+            start_server(&self.config.parts, &self.project, self.scratch.path(), self.interrupt)?;
         let file = self.project.root.join(&self.file);
         engine.open(&file, &self.cloze.prefix, &self.cloze.original, &self.cloze.suffix)?;
         Ok(engine)
@@ -309,6 +290,34 @@ impl<'a> Repair<'a> {
     }
 }
 
+/// Starts the language server with a project; its state lies below `scratch`.
+pub fn start_server(
+    parts: &Parts,
+    project: &Project,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<JdtEngine> {
+    let java = engine::choose_java(&parts.server_javas)?;
+    let settings = |attempt: usize| ServerSettings {
+        java: java.clone(),
+        jdtls_home: parts.jdtls_home.clone(),
+        bundle: parts.bundle.clone(),
+        state_dir: scratch.join(format!("server-{attempt}")),
+        start_deadline: SERVER_START,
+        request_deadline: SERVER_REQUEST,
+        heap_mb: SERVER_HEAP_MB,
+    };
+    let mut start = JdtEngine::start(settings(1), project);
+    for attempt in 2..=SERVER_STARTS {
+        // A server that hangs in its index at the start has been seen; the next one does not.
+        if interrupt.is_set() || !matches!(start, Err(EngineError::StartDeadline { .. })) {
+            break;
+        }
+        start = JdtEngine::start(settings(attempt), project);
+    }
+    Ok(start?)
+}
+
 /// The bug's name: the file's and its lines.
 pub fn bug_name(location: &Location, insert: bool) -> String {
     let stem = location.file.file_stem().unwrap_or_default().to_string_lossy();
@@ -317,7 +326,7 @@ pub fn bug_name(location: &Location, insert: bool) -> String {
 }
 
 /// A directory of this process's own below the cache. Those of processes that were killed are removed first.
-fn scratch_dir(cache: &Path) -> Result<tempfile::TempDir, RecordError> {
+pub fn scratch_dir(cache: &Path) -> Result<tempfile::TempDir, RecordError> {
     let work = cache.join("work");
     let entries = std::fs::read_dir(&work).into_iter().flatten().flatten();
     for stale in entries.map(|entry| entry.path()).filter(|path| !is_in_use(path)) {
@@ -337,15 +346,21 @@ fn is_in_use(path: &Path) -> bool {
     !pid.bytes().all(|byte| byte.is_ascii_digit()) || pid.is_empty() || Path::new("/proc").join(pid).exists()
 }
 
-fn inspect(task: &Task, config: &Config, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<Project> {
-    let parts = &config.parts;
-    let overrides = build::Overrides { jdk: parts.jdk.clone(), ..config.overrides.clone() };
+/// Finds out what the project at `root` is made of.
+pub fn inspect(
+    root: &Path,
+    parts: &Parts,
+    overrides: &Overrides,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Project> {
+    let overrides = Overrides { jdk: parts.jdk.clone(), ..overrides.clone() };
     let tools = Tools {
         jdks: build::jdk::find_jdks(&parts.jdk_places, interrupt),
         mvn: parts.mvn.clone(),
         junit: parts.junit.clone(),
     };
-    Ok(build::inspect(&task.root, &overrides, &tools, scratch, interrupt)?)
+    Ok(build::inspect(root, &overrides, &tools, scratch, interrupt)?)
 }
 
 /// The file relative to the project's root, if it is a main source of it.

@@ -15,6 +15,7 @@ use crate::process::Interrupt;
 mod doctor;
 mod exit;
 mod repair;
+mod replay;
 
 pub use exit::Exit;
 
@@ -47,6 +48,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     let interrupt = interrupt()?;
     match &cli.command {
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, &interrupt, console),
+        Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }
 }

@@ -10,6 +10,7 @@ pub mod memo;
 pub mod oracle;
 pub mod partial;
 pub mod proposer;
+pub mod replay;
 pub mod search;
 
 use serde::{Deserialize, Serialize};

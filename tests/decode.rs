@@ -107,6 +107,14 @@ impl CompletionEngine for Replay {
         HolePlace::Body
     }
 
+    fn closable(&self) -> usize {
+        0
+    }
+
+    fn visible(&mut self, scope: Scope, _: Option<char>) -> Answer {
+        self.complete("", scope)
+    }
+
     fn complete(&mut self, _: &str, scope: Scope) -> Answer {
         let names = if scope == Scope::Names { &["a", "b", "c"][..] } else { &[] };
         Answer::List(names.iter().map(ToString::to_string).collect())
@@ -134,7 +142,7 @@ fn settings(seed: u64, batch: usize) -> Settings {
 /// Up to `n` samples, the events and the model's steps.
 fn draw(settings: Settings, n: usize, memo: Memo) -> (Vec<Sample>, Vec<Event>, usize) {
     let (mut model, mut engine, cloze) = (Script::new(), Replay, cloze());
-    let oracle = Oracle::new(&mut engine, Guidance::FULL, "");
+    let oracle = Oracle::new(&mut engine, Guidance::FULL, &cloze);
     let mut search = Search::new(&mut model, oracle, &cloze, &[], settings, None, memo).unwrap();
     let mut samples = Vec::new();
     while samples.len() < n {

@@ -13,11 +13,13 @@ use serde::de::DeserializeOwned;
 
 use super::client::{Client, Silence};
 use super::server::{self, ServerSettings};
+use super::times::Times;
 use super::wire::{
-    CheckArgs, CloseArgs, Command, CompileArgs, CompleteArgs, OpenArgs, OpenReply, ProblemsReply,
-    ProjectArgs, ProjectReply, Verdict, WireProblem,
+    Answered, CheckArgs, CloseArgs, Command, CompileArgs, CompleteArgs, OpenArgs, OpenReply, ProblemsReply,
+    ProjectArgs, ProjectReply, Verdict, VisibleArgs, WireProblem,
 };
 use super::{Answer, Check, CompletionEngine, EngineError, HolePlace, Problem, Scope, Unknown};
+use crate::java::lexer::LexState;
 use crate::java::project::Project;
 
 /// New servers for one question, before it is given up.
@@ -52,6 +54,7 @@ pub struct JdtEngine {
     client: Option<Client>,
     hole: Option<OpenHole>,
     counters: Counters,
+    times: BTreeMap<Command, Times>,
     server_version: String,
 }
 
@@ -59,6 +62,7 @@ pub struct JdtEngine {
 struct OpenHole {
     args: OpenArgs,
     place: HolePlace,
+    closable: usize,
     /// UTF-16 length of the text before the hole.
     start: usize,
     /// Errors of the buggy file outside the hole.
@@ -74,8 +78,8 @@ impl JdtEngine {
         server::inspect(&settings)?;
         let project = project_args(project);
         let (client, server_version) = ready_client(&settings, &project)?;
-        let counters = Counters::default();
-        Ok(Self { settings, project, client: Some(client), hole: None, counters, server_version })
+        let (counters, times) = (Counters::default(), BTreeMap::new());
+        Ok(Self { settings, project, client: Some(client), hole: None, counters, times, server_version })
     }
 
     /// Opens the hole where `original` stands in `file`, whose text is `prefix + original + suffix`, and closes the one
@@ -94,6 +98,7 @@ impl JdtEngine {
             prefix: prefix.to_owned(),
             original: original.to_owned(),
             suffix: suffix.to_owned(),
+            bridge: bridge(prefix, original),
         };
         let reply: OpenReply = self.ask(Command::Open, &args).map_err(EngineError::Unanswered)?;
         if !reply.found {
@@ -101,7 +106,7 @@ impl JdtEngine {
         }
         let place = if reply.body { HolePlace::Body } else { HolePlace::Other };
         let start = utf16_len(prefix);
-        self.hole = Some(OpenHole { args, place, start, baseline: HashMap::new() });
+        self.hole = Some(OpenHole { args, place, closable: reply.closable, start, baseline: HashMap::new() });
         let before = self.problems(original, false).map_err(EngineError::Unanswered)?;
         let hole = self.hole.as_mut().expect("it was opened above");
         let outside = before.iter().filter(|problem| hole.range_in(original, problem).is_none());
@@ -123,6 +128,11 @@ impl JdtEngine {
         self.counters.clone()
     }
 
+    /// How long answers took, by command.
+    pub fn times(&self) -> &BTreeMap<Command, Times> {
+        &self.times
+    }
+
     /// Version of the server's Java core bundle.
     pub fn server_version(&self) -> &str {
         &self.server_version
@@ -140,6 +150,23 @@ impl JdtEngine {
         }
     }
 
+    fn timeout_ms(&self) -> u32 {
+        self.settings.request_deadline.as_millis().try_into().unwrap_or(u32::MAX)
+    }
+
+    fn answer(&mut self, reply: Result<Verdict, Unknown>) -> Answer {
+        let unknown = match reply {
+            Ok(Verdict::List { names }) => {
+                self.counters.lists += 1;
+                return Answer::List(names);
+            }
+            Ok(Verdict::Unknown { reason }) => Unknown::Position(reason),
+            Ok(Verdict::Late) => Unknown::Deadline,
+            Err(unknown) => unknown,
+        };
+        Answer::Unknown(self.note(unknown))
+    }
+
     fn problems(&mut self, hole: &str, recover: bool) -> Result<Vec<WireProblem>, Unknown> {
         let args = CheckArgs { session: SESSION, hole, recover };
         self.ask::<ProblemsReply>(Command::Check, &args).map(|reply| reply.problems)
@@ -155,12 +182,7 @@ impl JdtEngine {
     }
 
     fn note(&mut self, unknown: Unknown) -> Unknown {
-        let reason = match &unknown {
-            Unknown::Position(reason) => reason.clone(),
-            Unknown::Deadline => "deadline".to_owned(),
-            Unknown::Failed(_) => "failed".to_owned(),
-        };
-        *self.counters.unknowns.entry(reason).or_default() += 1;
+        *self.counters.unknowns.entry(unknown.reason().to_owned()).or_default() += 1;
         unknown
     }
 
@@ -178,9 +200,15 @@ impl JdtEngine {
                 break;
             }
         }
-        self.counters.seconds += started.elapsed().as_secs_f64();
+        let elapsed = started.elapsed();
+        self.counters.seconds += elapsed.as_secs_f64();
         match answer {
-            Ok(value) => serde_json::from_value(value).map_err(|error| Unknown::Failed(error.to_string())),
+            Ok(value) => {
+                let answered: Answered<R> =
+                    serde_json::from_value(value).map_err(|error| Unknown::Failed(error.to_string()))?;
+                self.times.entry(command).or_default().record(elapsed, answered.cpu_micros);
+                Ok(answered.value)
+            }
             Err(Silence::Late | Silence::Mute) => Err(Unknown::Deadline),
             Err(Silence::Refused(message)) => Err(Unknown::Failed(message)),
             Err(Silence::Ended) => {
@@ -234,22 +262,27 @@ impl CompletionEngine for JdtEngine {
         self.hole.as_ref().map_or(HolePlace::Other, |hole| hole.place)
     }
 
+    fn closable(&self) -> usize {
+        self.hole.as_ref().map_or(0, |hole| hole.closable)
+    }
+
+    fn visible(&mut self, scope: Scope, first: Option<char>) -> Answer {
+        if self.hole.is_none() {
+            return Answer::Unknown(self.note(no_hole()));
+        }
+        let first = first.map(String::from).unwrap_or_default();
+        let args = VisibleArgs { session: SESSION, scope, first, timeout_ms: self.timeout_ms() };
+        let reply = self.ask(Command::Visible, &args);
+        self.answer(reply)
+    }
+
     fn complete(&mut self, hole: &str, scope: Scope) -> Answer {
         if self.hole.is_none() {
             return Answer::Unknown(self.note(no_hole()));
         }
-        let timeout_ms = self.settings.request_deadline.as_millis().try_into().unwrap_or(u32::MAX);
-        let args = CompleteArgs { session: SESSION, hole, scope, timeout_ms };
-        let unknown = match self.ask(Command::Complete, &args) {
-            Ok(Verdict::List { names }) => {
-                self.counters.lists += 1;
-                return Answer::List(names);
-            }
-            Ok(Verdict::Unknown { reason }) => Unknown::Position(reason),
-            Ok(Verdict::Late) => Unknown::Deadline,
-            Err(unknown) => unknown,
-        };
-        Answer::Unknown(self.note(unknown))
+        let args = CompleteArgs { session: SESSION, hole, scope, timeout_ms: self.timeout_ms() };
+        let reply = self.ask(Command::Complete, &args);
+        self.answer(reply)
     }
 
     fn check(&mut self, hole: &str, recover: bool) -> Check {
@@ -289,6 +322,22 @@ impl OpenHole {
     }
 }
 
+/// Braces that lead from those open before the hole to those open after it, so that an unfinished fill of a hole that
+/// closes a block or opens one leaves the rest of the file in its place. Empty where other brackets are concerned.
+fn bridge(prefix: &str, original: &str) -> String {
+    let mut state = LexState::after(prefix);
+    let start = state.brackets().to_vec();
+    for byte in original.bytes() {
+        state.step(0, byte);
+    }
+    let end = state.brackets();
+    let common = start.iter().zip(end).take_while(|(a, b)| a == b).count();
+    if start[common..].iter().chain(&end[common..]).any(|&bracket| bracket != b'{') {
+        return String::new();
+    }
+    "}".repeat(start.len() - common) + &"{".repeat(end.len() - common)
+}
+
 fn no_hole() -> Unknown {
     Unknown::Failed("no hole is open".to_owned())
 }
@@ -324,10 +373,11 @@ fn ready_client(settings: &ServerSettings, project: &ProjectArgs) -> Result<(Cli
     let started = Instant::now();
     let client = Client::start(settings)?;
     let made = command(&client, Command::Project, project, settings, started);
-    let reply: ProjectReply = match made {
+    let reply: Answered<ProjectReply> = match made {
         Ok(value) => serde_json::from_value(value).map_err(|source| EngineError::Reply { source })?,
         Err(silence) => return Err(client.fate(silence, settings)),
     };
+    let reply = reply.value;
     if !reply.missing.is_empty() {
         return Err(EngineError::MissingParts { paths: reply.missing });
     }
@@ -376,13 +426,33 @@ mod tests {
 
     fn hole(prefix: &str, baseline: &[WireProblem]) -> OpenHole {
         let text = String::new;
-        let args =
-            OpenArgs { session: SESSION, path: text(), prefix: text(), original: text(), suffix: text() };
-        OpenHole { args, place: HolePlace::Body, start: utf16_len(prefix), baseline: count(baseline.iter()) }
+        let args = OpenArgs {
+            session: SESSION,
+            path: text(),
+            prefix: text(),
+            original: text(),
+            suffix: text(),
+            bridge: text(),
+        };
+        OpenHole {
+            args,
+            place: HolePlace::Body,
+            closable: 0,
+            start: utf16_len(prefix),
+            baseline: count(baseline.iter()),
+        }
     }
 
     fn check(open: &OpenHole, text: &str, problems: Vec<WireProblem>) -> Vec<(u32, Option<Range<usize>>)> {
         open.subtract_baseline(text, problems).into_iter().map(|news| (news.id, news.in_hole)).collect()
+    }
+
+    #[test]
+    fn a_bridge_leads_to_the_braces_that_the_suffix_expects() {
+        assert_eq!(bridge("{ if (a) {", " b(); "), "");
+        assert_eq!(bridge("{ if (a) {", " b(); } if (c) {"), "}{");
+        assert_eq!(bridge("{", " if (a) {"), "{");
+        assert_eq!(bridge("{ f(", "a), g("), "");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! string literal) is tokenised as the ordinary text that it is. Special tokens are looked up by their text instead.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
@@ -19,7 +20,7 @@ use crate::token::{TokenId, TokenText, Vocabulary};
 const NORMAL: i64 = 1;
 
 /// A tokenizer with the texts of its tokens.
-pub(super) struct Tokenizer {
+pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     vocabulary: Vocabulary,
     special: HashMap<String, TokenId>,
@@ -45,7 +46,28 @@ impl Tokenizer {
         Ok(Self { inner, vocabulary: vocabulary(&tokens, &types)?, special })
     }
 
-    pub(super) fn vocabulary(&self) -> &Vocabulary {
+    /// From `vocab.json` and `merges.txt` with GPT-2's rules, as CodeT5 and its relatives have them. Tokens in angle
+    /// brackets before the first ordinary one are special.
+    pub(super) fn from_vocab(dir: &Path) -> Result<Self, WeightsError> {
+        let file = |name: &str| dir.join(name).to_string_lossy().into_owned();
+        let model = BPE::from_file(&file("vocab.json"), &file("merges.txt")).build();
+        let model = model.map_err(WeightsError::Tokenizer)?;
+        let mut by_id: Vec<(u32, String)> =
+            model.get_vocab().into_iter().map(|(text, id)| (id, text)).collect();
+        by_id.sort_unstable();
+        let texts: Vec<&str> = by_id.iter().map(|(_, text)| text.as_str()).collect();
+        let is_special = |text: &&str| text.starts_with('<') && text.ends_with('>');
+        let n_special = texts.iter().take_while(|text| is_special(text)).count();
+        let types: Vec<i64> = (0..texts.len()).map(|id| NORMAL + i64::from(id < n_special)).collect();
+        let mut inner = tokenizers::Tokenizer::new(model);
+        inner.with_pre_tokenizer(Some(ByteLevel::default().add_prefix_space(false)));
+        let special =
+            texts.iter().take(n_special).zip(0..).map(|(text, id)| ((*text).to_owned(), id)).collect();
+        Ok(Self { inner, vocabulary: vocabulary(&texts, &types)?, special })
+    }
+
+    /// Texts of all ids.
+    pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
@@ -63,7 +85,7 @@ impl Tokenizer {
     }
 
     /// Tokens of `text`, which spell it byte for byte.
-    pub(super) fn encode(&self, text: &str) -> Result<Vec<TokenId>, ModelError> {
+    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>, ModelError> {
         let (ids, _) = self.encode_with_starts(text)?;
         if self.vocabulary.join(&ids) == text.as_bytes() {
             Ok(ids)
