@@ -90,6 +90,7 @@ fn report(figures: &Figures, engine: &JdtEngine) -> Value {
         "caught": caught,
         "harmless": figures.harmless,
         "missed": figures.missed,
+        "late": figures.late,
         "engine": engine.counters(),
         "server_kib": resident_kib(engine.server_pid()),
     })
@@ -172,6 +173,7 @@ fn write_caught(out: &mut String, figures: &Figures) -> std::fmt::Result {
             writeln!(out, "{all} wrong fills ({how:?}): {}", parts.join(", "))?;
         }
     }
+    figures.late.iter().try_for_each(|late| writeln!(out, "    late: {late}"))?;
     figures.missed.iter().try_for_each(|missed| writeln!(out, "    missed: {missed}"))
 }
 

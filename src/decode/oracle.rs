@@ -245,7 +245,7 @@ impl<'e> Oracle<'e> {
 
     /// A word that stands for a variable, method, type or package, or is being declared.
     fn name(&mut self, before: &str, wanted: Wanted) -> Verdict {
-        let named = wanted.in_answer(self.lists.names(self.engine));
+        let named = wanted.in_answer(self.lists.names(self.engine, wanted.first()));
         if named == Verdict::There || self.is_written(before, wanted) {
             return Verdict::There;
         }

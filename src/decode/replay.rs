@@ -217,10 +217,18 @@ impl OneHole<'_> {
             let compiles = engine.check(&swap.fill, false);
             let mut oracle = Oracle::new(engine, Guidance::FULL, cloze);
             let fed = feed(&mut oracle, &written, &mut |_, _| {});
-            figures.counter(&swap, counter::judge(&swap, self.text, &written.tokens, &fed), &compiles);
+            let caught = counter::judge(&swap, self.text, &written.tokens, &fed);
+            figures.counter(&swap, caught, &compiles);
             let is_wrong = matches!(&compiles, Check::Problems(problems) if !problems.is_empty());
-            if is_wrong && matches!(fed, Fed::Filled(_)) {
-                figures.missed.push(format!("{}: `{}` in {:?}", self.file.display(), swap.name, swap.fill));
+            let unknown = oracle.words.unknown;
+            let told = || {
+                format!("{}: `{}` in {:?}, unknown: {unknown:?}", self.file.display(), swap.name, swap.fill)
+            };
+            match caught {
+                Caught::Never if is_wrong => figures.missed.push(told()),
+                Caught::AtOnce | Caught::Never => {}
+                _ if swap.how == Swapped::Nonexistent => figures.late.push(told()),
+                _ => {}
             }
         }
     }

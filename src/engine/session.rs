@@ -3,7 +3,7 @@
 //! What a new server must be told to give the same answers is kept here: the project, the hole's surroundings, the
 //! baseline. A dead server is therefore invisible to the one who asks, but for the time and the counters.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
@@ -67,6 +67,9 @@ struct OpenHole {
     start: usize,
     /// Errors of the buggy file outside the hole.
     baseline: HashMap<ProblemKey, usize>,
+    /// Id and message of the errors inside it: if the buggy text names what is not to be found (generated code, a
+    /// missing jar), the same message proves nothing against a fill.
+    doubtful: HashSet<(u32, String)>,
 }
 
 /// What makes a problem the same one after the hole has changed: not its position.
@@ -106,11 +109,20 @@ impl JdtEngine {
         }
         let place = if reply.body { HolePlace::Body } else { HolePlace::Other };
         let start = utf16_len(prefix);
-        self.hole = Some(OpenHole { args, place, closable: reply.closable, start, baseline: HashMap::new() });
+        self.hole = Some(OpenHole {
+            args,
+            place,
+            closable: reply.closable,
+            start,
+            baseline: HashMap::new(),
+            doubtful: HashSet::new(),
+        });
         let before = self.problems(original, false).map_err(EngineError::Unanswered)?;
         let hole = self.hole.as_mut().expect("it was opened above");
-        let outside = before.iter().filter(|problem| hole.range_in(original, problem).is_none());
-        hole.baseline = count(outside);
+        let (inside, outside): (Vec<_>, Vec<_>) =
+            before.iter().partition(|problem| hole.range_in(original, problem).is_some());
+        hole.baseline = count(outside.into_iter());
+        hole.doubtful = inside.into_iter().map(|problem| (problem.id, problem.message.clone())).collect();
         Ok(())
     }
 
@@ -310,6 +322,7 @@ impl OpenHole {
             let left = known.get_mut(&key(&problem)).filter(|left| **left > 0);
             match (in_hole, left) {
                 (None, Some(left)) => *left -= 1,
+                (Some(_), _) if self.doubtful.contains(&(problem.id, problem.message.clone())) => {}
                 (in_hole, _) => news.push(Problem {
                     id: problem.id,
                     syntax: problem.syntax,
@@ -445,6 +458,16 @@ mod tests {
 
     fn check(open: &OpenHole, text: &str, problems: Vec<WireProblem>) -> Vec<(u32, Option<Range<usize>>)> {
         open.subtract_baseline(text, problems).into_iter().map(|news| (news.id, news.in_hole)).collect()
+    }
+
+    #[test]
+    fn an_error_that_the_buggy_text_has_too_proves_nothing() {
+        let mut open = hole("01", &[]);
+        open.doubtful.insert((50, "m50".to_owned()));
+        assert_eq!(
+            check(&open, "x();", vec![problem(50, 2, 3, "x();"), problem(51, 2, 3, "x();")]),
+            [(51, Some(0..1))]
+        );
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! Keys are what an answer depends on, so that samples that differ elsewhere share it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::engine::{Answer, CompletionEngine, Scope};
 
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    names: Option<Answer>,
+    names: HashMap<Option<char>, Answer>,
     types: HashMap<Option<char>, Answer>,
     members: HashMap<String, Answer>,
     positions: HashMap<(Scope, String), Answer>,
@@ -32,7 +33,7 @@ impl Lists {
         let all: Vec<String> = members.chain(positions).collect();
         format!(
             "names {}, types {}, {}",
-            self.names.as_ref().map_or("-".into(), n),
+            self.names.values().map(n).collect::<Vec<_>>().join("/"),
             self.types.len(),
             all.join(", ")
         )
@@ -40,15 +41,22 @@ impl Lists {
 
     /// Lists that are kept.
     pub fn len(&self) -> usize {
-        usize::from(self.names.is_some()) + self.types.len() + self.members.len() + self.positions.len()
+        self.names.len() + self.types.len() + self.members.len() + self.positions.len()
     }
 
-    /// Variables, methods and labels that are visible where the hole begins.
-    pub fn names(&mut self, engine: &mut dyn CompletionEngine) -> &Answer {
-        self.names.get_or_insert_with(|| {
-            self.n_asked += 1;
-            engine.visible(Scope::Names, None)
-        })
+    /// Variables, methods and labels that are visible where the hole begins. Where not all of them can be listed at
+    /// once, those that begin with `first`.
+    pub fn names(&mut self, engine: &mut dyn CompletionEngine, first: Option<char>) -> &Answer {
+        let mut ask = |first| match self.names.entry(first) {
+            Entry::Occupied(known) => matches!(known.get(), Answer::List(_)),
+            Entry::Vacant(place) => {
+                self.n_asked += 1;
+                matches!(place.insert(engine.visible(Scope::Names, first)), Answer::List(_))
+            }
+        };
+        let key = if ask(None) { None } else { first };
+        ask(key);
+        &self.names[&key]
     }
 
     /// Types and packages with this beginning that are visible where the hole begins.

@@ -52,6 +52,8 @@ pub struct Figures {
     pub harmless: u64,
     /// Wrong fills that do not compile and were accepted to the end.
     pub missed: Vec<String>,
+    /// Names that do not exist and were not refused at once.
+    pub late: Vec<String>,
     last: BTreeMap<DecidedBy, u64>,
 }
 

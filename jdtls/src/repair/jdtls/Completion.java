@@ -117,9 +117,6 @@ final class Completion {
     }
 
     private String doubtAfter(Proposals proposals) {
-        if (proposals.failed()) {
-            return "failure_reported";
-        }
         if (proposals.node() == null) {
             return "no_node";
         }

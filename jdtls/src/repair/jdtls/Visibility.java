@@ -60,11 +60,8 @@ final class Visibility {
             return failure;
         }
         Proposals proposals = question.proposals();
-        if (proposals.failed() || proposals.node() == null) {
-            return Verdict.unknown(proposals.failed() ? "visible_failure" : "visible_no_node");
-        }
-        if (!first.equals(proposals.token())) {
-            return Verdict.unknown("visible_token");
+        if (proposals.node() == null || !first.equals(proposals.token())) {
+            return Verdict.unknown("no_statement");
         }
         TreeSet<String> names = new TreeSet<>(proposals.names(file, caret));
         names.addAll(session.importedNames());
