@@ -15,9 +15,10 @@ use crate::build::{self, BuildError, Overrides, Tools};
 use crate::cloze::Cloze;
 use crate::config::flags::ContextMode;
 use crate::config::{Config, Parts};
-use crate::decode::StopReason;
 use crate::decode::oracle::Oracle;
-use crate::decode::search::{Counters, Search};
+use crate::decode::search::Search;
+use crate::decode::walk::Walks;
+use crate::decode::{Counters, Sampler, StopReason};
 use crate::digest::sha256;
 use crate::engine::{self, EngineError, JdtEngine, ServerSettings};
 use crate::java::project::Project;
@@ -169,10 +170,16 @@ impl<'a> Repair<'a> {
 
         let oracle = Oracle::new(&mut engine, self.config.guidance, &self.cloze);
         progress(Progress::Stage("samples"));
-        let search =
-            Search::new(model.as_mut(), oracle, &self.cloze, &prompt.ids, self.config.search, prior, memo)?;
+        let (ids, settings, wanted) = (&prompt.ids, self.config.search, self.config.samples as u64);
+        let mut search: Box<dyn Sampler> = if self.config.with_replacement {
+            let walks = Walks::new(model.as_mut(), oracle, &self.cloze, ids, settings, prior, memo, wanted);
+            Box::new(walks?)
+        } else {
+            Box::new(Search::new(model.as_mut(), oracle, &self.cloze, ids, settings, prior, memo)?)
+        };
         let drawing = Drawing::new(self.config, samples, from_validator, progress);
-        let (stop, counters) = drawing.draw(search, &to_validator, self.interrupt)?;
+        let (stop, counters) = drawing.draw(search.as_mut(), &to_validator, self.interrupt)?;
+        drop(search);
         drop(to_validator);
         let mut samples = drawing.finish(self.interrupt)?;
         let decisive = self.config.stop_after.and_then(|n| samples.nth_plausible(n));
@@ -234,6 +241,7 @@ impl<'a> Repair<'a> {
             tests: &self.task.tests,
             search: &self.config.search,
             guidance: self.config.guidance,
+            with_replacement: self.config.with_replacement,
             context: self.config.context,
             prior: self.config.prior,
             model: model.identity(),

@@ -64,12 +64,13 @@ impl Cloze {
     /// # Panics
     /// If the file ends before the hole does.
     pub fn within(source: Source, hole: Range<usize>) -> Self {
-        let number = source.bytes()[..hole.start].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let number =
+            (2..=source.n_lines()).take_while(|&number| source.line(number).start <= hole.start).count() + 1;
         Self {
             prefix: source.text(0..hole.start),
             original: source.text(hole.clone()),
             suffix: source.text(hole.end..source.bytes().len()),
-            line_end: source.line_end(number.min(source.n_lines())),
+            line_end: source.line_end(number),
             leads_with_newline: false,
             source,
             hole,

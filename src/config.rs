@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -121,8 +122,12 @@ struct SettingsFile {
     top_k: Option<usize>,
     max_tokens: Option<usize>,
     max_steps: Option<u64>,
+    max_questions: Option<u64>,
+    max_seconds: Option<u64>,
     batch: Option<usize>,
     engine: Option<EngineMode>,
+    statement_check: Option<Switch>,
+    end_check: Option<Switch>,
     context: Option<ContextMode>,
     prior: Option<Switch>,
     model: Option<PathBuf>,
@@ -270,6 +275,10 @@ pub struct Config {
     pub samples: usize,
     /// Plausible patches after which to stop.
     pub stop_after: Option<usize>,
+    /// Whether samples are drawn with replacement; then `samples` are begun.
+    pub with_replacement: bool,
+    /// Time after which no further sample is drawn.
+    pub max_time: Option<Duration>,
     /// Settings of the search.
     pub search: Settings,
     /// What the engine is asked for.
@@ -297,22 +306,36 @@ pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<
         max_tokens: flags.max_tokens.or(file.max_tokens).unwrap_or(50),
         batch: at_least_one("--batch", flags.batch.or(file.batch).unwrap_or(32))?,
         max_steps: flags.max_steps.or(file.max_steps).unwrap_or(20_000),
-    };
-    let guidance = match flags.engine.or(file.engine).unwrap_or(EngineMode::Full) {
-        EngineMode::Off => Guidance::OFF,
-        EngineMode::Prune => Guidance { names: true, ..Guidance::OFF },
-        EngineMode::Full => Guidance::FULL,
+        max_questions: flags.max_questions.or(file.max_questions).unwrap_or(u64::MAX),
     };
     Ok(Config {
         parts: resolve_parts(&flags.parts, environment, &file)?,
         samples: at_least_one("--samples", samples)?,
         stop_after: flags.stop_after.map(|n| at_least_one("--stop-after", n)).transpose()?,
+        with_replacement: flags.with_replacement,
+        max_time: flags.max_seconds.or(file.max_seconds).map(Duration::from_secs),
         search,
-        guidance,
+        guidance: guidance(flags, &file),
         context: flags.context.or(file.context).unwrap_or(ContextMode::File),
         prior: flags.prior.or(file.prior).unwrap_or(Switch::On) == Switch::On,
         overrides: overrides(&flags.described, file),
     })
+}
+
+/// The paper's variants, changed by the switches of their own.
+fn guidance(flags: &Flags, file: &SettingsFile) -> Guidance {
+    let variant = match flags.engine.or(file.engine).unwrap_or(EngineMode::Full) {
+        EngineMode::Off => Guidance::OFF,
+        EngineMode::Prune => Guidance { names: true, ..Guidance::OFF },
+        EngineMode::Memo => Guidance { names: true, memo: true, ..Guidance::OFF },
+        EngineMode::Full => Guidance::FULL,
+    };
+    let switched = |flag: Option<Switch>, default| flag.map_or(default, |switch| switch == Switch::On);
+    Guidance {
+        statements: switched(flags.statement_check.or(file.statement_check), variant.statements),
+        end: switched(flags.end_check.or(file.end_check), variant.end),
+        ..variant
+    }
 }
 
 fn truncation(flags: &Flags, file: &SettingsFile) -> Result<Truncation, ConfigError> {

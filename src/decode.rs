@@ -6,15 +6,23 @@
 //! locally renormalised masks (they distort the distribution), and any state of the engine beyond its answers.
 
 pub mod clock;
+mod ground;
 pub mod memo;
 pub mod oracle;
 pub mod partial;
 pub mod proposer;
 pub mod replay;
 pub mod search;
+mod tree;
+pub mod walk;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decode::memo::Event;
+use crate::decode::oracle::DecidedBy;
+use crate::decode::partial::Refusal;
 use crate::decode::proposer::Truncation;
 use crate::model::ModelError;
 
@@ -31,6 +39,55 @@ pub struct Settings {
     pub batch: usize,
     /// Model steps after which the search gives up.
     pub max_steps: u64,
+    /// Questions to the engine after which the search gives up.
+    pub max_questions: u64,
+}
+
+impl Settings {
+    /// The budget that is used up, if one is.
+    fn limit(&self, steps: u64, questions: u64) -> Option<StopReason> {
+        if steps >= self.max_steps {
+            return Some(StopReason::Steps);
+        }
+        (questions >= self.max_questions).then_some(StopReason::Questions)
+    }
+}
+
+/// What has happened so far; all counts are of this process.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Counters {
+    /// Steps of the model.
+    pub steps: u64,
+    /// Positions that it computed in them.
+    pub positions: u64,
+    /// Nodes whose proposal came from an earlier process.
+    pub recalled: u64,
+    /// Edges that were refused, by reason: how many, and their mass under the model.
+    pub refused: BTreeMap<Refusal, (u64, f64)>,
+    /// Times that a token outside the kept part of a distribution was drawn.
+    pub rest_opened: u64,
+    /// Questions to the engine.
+    pub questions: u64,
+    /// Walks begun, where samples are drawn with replacement.
+    pub walks: u64,
+    /// Samples drawn.
+    pub samples: u64,
+    /// Probability mass of the samples drawn.
+    pub mass_drawn: f64,
+    /// Decisions on tokens by who took them.
+    pub decided: BTreeMap<DecidedBy, u64>,
+}
+
+/// Draws samples: [`search::Search`] new ones only, [`walk::Walks`] with replacement.
+pub trait Sampler {
+    /// The next sample, or why there is none. `watch` is called often; it stops the sampler by `true`.
+    fn next(&mut self, watch: &mut dyn FnMut(&Counters) -> bool) -> Result<Next, DecodeError>;
+
+    /// What was learnt since the last call, to be kept with the run.
+    fn take_events(&mut self) -> Vec<Event>;
+
+    /// What has happened so far.
+    fn counters(&self) -> Counters;
 }
 
 /// A new fill that compiles as far as the engine can tell.
@@ -58,6 +115,10 @@ pub enum StopReason {
     Exhausted,
     /// The budget of model steps is used up.
     Steps,
+    /// The budget of questions to the engine is used up.
+    Questions,
+    /// The time is up.
+    Time,
     /// The user or the caller asked to stop.
     Interrupted,
 }

@@ -8,6 +8,7 @@
 
 mod client;
 mod found;
+mod hole;
 mod server;
 mod session;
 mod times;

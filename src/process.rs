@@ -55,6 +55,9 @@ impl Interrupt {
     }
 }
 
+/// The program of util-linux that binds a child's life to its parent's before it becomes that child.
+const BINDER: &str = "/usr/bin/setpriv";
+
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -66,6 +69,7 @@ pub struct Spec {
     output_cap: usize,
     cpu_seconds: Option<u64>,
     file_bytes: Option<u64>,
+    bound: bool,
 }
 
 impl Spec {
@@ -81,6 +85,7 @@ impl Spec {
             output_cap: DEFAULT_CAP,
             cpu_seconds: None,
             file_bytes: None,
+            bound: false,
         }
     }
 
@@ -135,6 +140,14 @@ impl Spec {
         self
     }
 
+    /// The kernel kills the child when the thread that started it ends, also by a `kill -9` of ours that no code of ours
+    /// outlives. Where util-linux is not installed the child is killed by us alone.
+    #[must_use]
+    pub fn bound_to_us(mut self) -> Self {
+        self.bound = true;
+        self
+    }
+
     /// The command as one line, for messages.
     pub fn line(&self) -> String {
         std::iter::once(&self.program)
@@ -146,7 +159,14 @@ impl Spec {
 
     #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
     fn spawn(&self, stdin: Stdio) -> Result<Child, ProcessError> {
-        let child = std::process::Command::new(&self.program)
+        let mut command = if self.bound && Path::new(BINDER).exists() {
+            let mut command = std::process::Command::new(BINDER);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program);
+            command
+        } else {
+            std::process::Command::new(&self.program)
+        };
+        let child = command
             .args(&self.args)
             .current_dir(&self.dir)
             .env_clear()
@@ -406,70 +426,4 @@ pub fn resident_kib(pid: u32) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sh(script: &str, deadline: Duration) -> Finished {
-        let spec = Spec::new("/bin/sh", "/", deadline).args(["-c", script]).inherit(&["PATH"]);
-        run(&spec, &Interrupt::default()).unwrap()
-    }
-
-    #[test]
-    fn status_and_both_outputs_come_back() {
-        let finished = sh("echo out; echo err >&2; exit 3", Duration::from_secs(20));
-        assert_eq!(finished.end, End::Exit(3));
-        assert_eq!((finished.stdout.as_slice(), finished.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
-    }
-
-    #[test]
-    fn the_deadline_kills_grandchildren_too() {
-        let dir = tempfile::tempdir().unwrap();
-        let pid_file = dir.path().join("pid");
-        let finished =
-            sh(&format!("sleep 600 & echo $! > {}; wait", pid_file.display()), Duration::from_millis(300));
-        assert_eq!(finished.end, End::Deadline);
-        let pid = std::fs::read_to_string(&pid_file).unwrap();
-        let gone = || {
-            std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
-                .map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "))
-        };
-        let until = Instant::now() + Duration::from_secs(10);
-        while !gone() && Instant::now() < until {
-            std::thread::yield_now();
-        }
-        assert!(gone(), "grandchild {pid} is still running");
-    }
-
-    #[test]
-    fn endless_output_is_capped_at_both_ends() {
-        let spec = Spec::new("/bin/sh", "/", Duration::from_secs(30))
-            .args(["-c", "echo first; seq 1 100000; echo last"])
-            .inherit(&["PATH"])
-            .output_cap(1000);
-        let text = String::from_utf8(run(&spec, &Interrupt::default()).unwrap().stdout).unwrap();
-        assert!(text.len() <= 1000 && text.starts_with("first\n") && text.ends_with("last\n"), "{text}");
-    }
-
-    #[test]
-    fn a_process_that_left_the_group_does_not_hold_us_up() {
-        let started = Instant::now();
-        let finished = sh("setsid sleep 20 & echo out", Duration::from_secs(15));
-        assert_eq!(finished.stdout, b"out\n");
-        assert!(started.elapsed() < Duration::from_secs(15), "waited for the pipe's last holder");
-    }
-
-    #[test]
-    fn an_interrupt_ends_the_wait() {
-        let interrupt = Interrupt::default();
-        interrupt.set();
-        let spec = Spec::new("/bin/sleep", "/", Duration::from_secs(600)).arg("600");
-        assert!(matches!(run(&spec, &interrupt), Err(ProcessError::Interrupted)));
-    }
-
-    #[test]
-    fn a_missing_program_is_named() {
-        let error =
-            run(&Spec::new("/no/such", "/", Duration::from_secs(1)), &Interrupt::default()).unwrap_err();
-        assert_eq!(error.to_string(), "cannot start `/no/such` in /");
-    }
-}
+mod tests;

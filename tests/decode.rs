@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repair::bug::Lines;
 use repair::cloze::Cloze;
-use repair::decode::memo::{Event, Memo};
+use repair::decode::memo::{Event, Memo, WalkEnd};
 use repair::decode::oracle::{Guidance, Oracle};
 use repair::decode::proposer::Truncation;
 use repair::decode::search::Search;
-use repair::decode::{Next, Sample, Settings, StopReason};
+use repair::decode::walk::Walks;
+use repair::decode::{Next, Sample, Sampler, Settings, StopReason};
 use repair::engine::{Answer, Check, CompletionEngine, HolePlace, Scope};
 use repair::model::{HoleEnd, Identity, KvNode, Model, ModelError, Position, Prompt, PromptParts, Row};
 use repair::text::Source;
@@ -84,6 +85,12 @@ impl Model for Script {
 
     fn extend(&mut self, rows: &[Row]) -> Result<Vec<Vec<Position>>, ModelError> {
         self.steps += 1;
+        if rows.len() >= 8 {
+            // Time for the tree to go ahead, as a real model leaves it.
+            for _ in 0..200 {
+                std::thread::yield_now();
+            }
+        }
         let mut extend = |row: &Row| {
             let mut path = self.paths[row.parent.0 as usize].clone();
             row.tokens
@@ -136,7 +143,7 @@ fn cloze() -> Cloze {
 
 fn settings(seed: u64, batch: usize) -> Settings {
     let truncation = Truncation { temperature: 1.0, top_k: None, top_p: None };
-    Settings { seed, truncation, max_tokens: MAX_TOKENS, batch, max_steps: u64::MAX }
+    Settings { seed, truncation, max_tokens: MAX_TOKENS, batch, max_steps: u64::MAX, max_questions: u64::MAX }
 }
 
 /// Up to `n` samples, the events and the model's steps.
@@ -156,6 +163,21 @@ fn draw(settings: Settings, n: usize, memo: Memo) -> (Vec<Sample>, Vec<Event>, u
     }
     let events = search.take_events();
     drop(search);
+    (samples, events, model.steps)
+}
+
+/// The samples of `n` walks with replacement, the events and the model's steps.
+fn walk(settings: Settings, n: u64, memo: Memo) -> (Vec<Sample>, Vec<Event>, usize) {
+    let (mut model, mut engine, cloze) = (Script::new(), Replay, cloze());
+    let oracle = Oracle::new(&mut engine, Guidance::FULL, &cloze);
+    let mut walks = Walks::new(&mut model, oracle, &cloze, &[], settings, None, memo, n).unwrap();
+    let mut samples = Vec::new();
+    while let Next::Sample(sample) = walks.next(&mut |_| false).unwrap() {
+        samples.push(sample);
+    }
+    assert_eq!(walks.counters().walks, n);
+    let events = walks.take_events();
+    drop(walks);
     (samples, events, model.steps)
 }
 
@@ -232,14 +254,18 @@ fn bound(k: usize) -> f64 {
     k * (1.0 - 2.0 / (9.0 * k) + 3.72 * (2.0 / (9.0 * k)).sqrt()).powi(3)
 }
 
-/// The law that masking each step by itself would give: what is refused gives its mass to its siblings.
+/// The law that masking each step by itself gives: what is refused gives its mass to its siblings. A text that gets too
+/// long is lost, and the law is that of the others.
 fn locally_renormalised() -> BTreeMap<String, f64> {
     fn walk(path: &mut Vec<TokenId>, p: f64, fills: &mut BTreeMap<String, f64>) {
+        if path.len() > MAX_TOKENS {
+            return;
+        }
         let next = softmax(&logits(path));
         let text: String = path.iter().map(|&token| TOKENS[token as usize]).collect();
         let fits = |bytes: &str| match bytes {
             END => text.matches('a').count() < 2,
-            _ => path.len() < MAX_TOKENS && bytes != " zz;" && (bytes.starts_with('\n') || !text.is_empty()),
+            _ => bytes != " zz;" && (bytes.starts_with('\n') || !text.is_empty()),
         };
         let mass: f64 =
             (0..).zip(TOKENS).filter(|(_, bytes)| fits(bytes)).map(|(id, _): (usize, _)| next[id]).sum();
@@ -294,6 +320,56 @@ fn samples_follow_the_model_conditioned_on_being_feasible_and_new() {
     }
     let (distorted, freedom) = chi_square(&seen[0], &locally_renormalised(), n);
     assert!(distorted > 2.0 * bound(freedom), "no power: {distorted} over {freedom} degrees of freedom");
+}
+
+/// 4,000 walks of one run. Dead walks (over length) are left out, as in the law.
+#[test]
+fn walks_with_replacement_follow_the_law_of_step_wise_masks() {
+    let (_, events, _) = walk(settings(5, 16), 4000, Memo::default());
+    let mut seen = BTreeMap::new();
+    for event in &events {
+        if let Event::Walk { end: WalkEnd::Complete { fill, .. }, .. } = event {
+            *seen.entry(normal(fill)).or_insert(0) += 1;
+        }
+    }
+    let n = seen.values().sum();
+    assert!(n > 1000, "{n} walks ended");
+    let (statistic, freedom) = chi_square(&seen, &locally_renormalised(), n);
+    assert!(freedom >= 5 && statistic < bound(freedom), "{statistic} over {freedom} degrees of freedom");
+}
+
+#[test]
+fn walks_depend_on_their_number_alone_and_repeat_no_sample() {
+    let (whole, events, steps) = walk(settings(2, 1), 60, Memo::default());
+    let distinct: BTreeSet<String> = texts(&whole).into_iter().collect();
+    assert_eq!(distinct.len(), whole.len());
+    assert!(whole.len() < 60, "some walks repeat others");
+    assert_eq!(walk(settings(2, 7), 60, Memo::default()).0, whole);
+    let mut memo = Memo::default();
+    for event in events {
+        memo.learn(event);
+    }
+    let (again, _, no_steps) = walk(settings(2, 1), 60, memo);
+    assert_eq!((again, no_steps), (whole, 0));
+    assert!(steps > 0);
+}
+
+#[test]
+fn a_budget_ends_the_search_with_its_name() {
+    let stop = |settings| {
+        let (mut model, mut engine, cloze) = (Script::new(), Replay, cloze());
+        let oracle = Oracle::new(&mut engine, Guidance::FULL, &cloze);
+        let mut search =
+            Search::new(&mut model, oracle, &cloze, &[], settings, None, Memo::default()).unwrap();
+        loop {
+            if let Next::Stopped(stop) = search.next(&mut |_| false).unwrap() {
+                return stop;
+            }
+        }
+    };
+    assert_eq!(stop(Settings { max_steps: 3, ..settings(1, 1) }), StopReason::Steps);
+    assert_eq!(stop(Settings { max_questions: 2, ..settings(1, 1) }), StopReason::Questions);
+    assert_eq!(stop(settings(1, 1)), StopReason::Exhausted);
 }
 
 #[test]

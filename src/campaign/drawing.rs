@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Instant;
 
 use super::TICK;
 use super::samples::Samples;
 use super::task::{Figures, Progress};
 use super::validation::{FromValidator, ToValidator};
 use crate::config::Config;
-use crate::decode::search::{Counters, Search};
-use crate::decode::{Next, StopReason};
+use crate::decode::{Counters, Next, Sampler, StopReason};
 use crate::process::Interrupt;
 use crate::validate::verdict::Outcome;
 
@@ -25,7 +25,11 @@ struct State<'a, 'p> {
 /// The drawing of one bug's samples.
 pub struct Drawing<'a, 'p> {
     wanted: usize,
+    /// Whether the sampler itself counts what is wanted.
+    with_replacement: bool,
     stop_after: usize,
+    /// When no further sample is drawn.
+    until: Option<Instant>,
     state: RefCell<State<'a, 'p>>,
     from_validator: &'p Receiver<FromValidator>,
 }
@@ -39,6 +43,8 @@ impl<'a, 'p> Drawing<'a, 'p> {
     ) -> Self {
         Self {
             wanted: config.samples,
+            with_replacement: config.with_replacement,
+            until: config.max_time.map(|time| Instant::now() + time),
             stop_after: config.stop_after.unwrap_or(usize::MAX),
             state: RefCell::new(State { samples, judged: 0, broken: None, progress }),
             from_validator,
@@ -48,17 +54,17 @@ impl<'a, 'p> Drawing<'a, 'p> {
     /// Draws until enough samples or plausible patches are there, or nothing is left.
     pub fn draw(
         &self,
-        mut search: Search,
+        search: &mut dyn Sampler,
         to_validator: &Sender<ToValidator>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<(StopReason, Counters)> {
         let stop = loop {
-            if self.state.borrow().samples.n_drawn() >= self.wanted {
+            if !self.with_replacement && self.state.borrow().samples.n_drawn() >= self.wanted {
                 break StopReason::Samples;
             }
             let next = search.next(&mut |counters| {
                 self.receive(counters);
-                interrupt.is_set() || self.is_enough()
+                interrupt.is_set() || self.is_enough() || self.is_over()
             });
             let mut state = self.state.borrow_mut();
             state.samples.learn(&search.take_events())?;
@@ -72,7 +78,9 @@ impl<'a, 'p> Drawing<'a, 'p> {
                         state.judged += 1;
                     }
                 }
-                Next::Stopped(StopReason::Interrupted) if !interrupt.is_set() => break StopReason::Plausible,
+                Next::Stopped(StopReason::Interrupted) if !interrupt.is_set() => {
+                    break if self.is_enough() { StopReason::Plausible } else { StopReason::Time };
+                }
                 Next::Stopped(stop) => break stop,
             }
         };
@@ -80,6 +88,10 @@ impl<'a, 'p> Drawing<'a, 'p> {
             anyhow::bail!("interrupted");
         }
         Ok((stop, search.counters()))
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     fn is_enough(&self) -> bool {

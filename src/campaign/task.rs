@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::samples::Ranked;
 use crate::bug::{Lines, Location};
-use crate::decode::StopReason;
-use crate::decode::search::Counters;
+use crate::decode::{Counters, StopReason};
 use crate::engine;
 use crate::java::test_id::TestId;
 use crate::validate::Baseline;

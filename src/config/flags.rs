@@ -94,12 +94,27 @@ pub struct Flags {
     /// Most steps of the model [default: 20000]
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     pub max_steps: Option<u64>,
+    /// Most questions to the language server [default: no limit]
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
+    pub max_questions: Option<u64>,
+    /// Draw no further sample after so many seconds [default: no limit]
+    #[arg(long, value_name = "S", help_heading = "Sampling")]
+    pub max_seconds: Option<u64>,
     /// Most continuations computed in one step of the model; changes no result [default: 32]
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     pub batch: Option<usize>,
     /// What the language server is asked for [default: full]
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Sampling")]
     pub engine: Option<EngineMode>,
+    /// Refuse finished statements that do not compile [default: on with --engine full]
+    #[arg(long, value_enum, value_name = "SWITCH", help_heading = "Sampling")]
+    pub statement_check: Option<Switch>,
+    /// Refuse complete fills that do not compile [default: on with --engine full]
+    #[arg(long, value_enum, value_name = "SWITCH", help_heading = "Sampling")]
+    pub end_check: Option<Switch>,
+    /// Draw independent samples that may repeat, as the literature does; -n counts the samples begun
+    #[arg(long, help_heading = "Sampling")]
+    pub with_replacement: bool,
     /// What the model sees besides the file [default: file]
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Sampling")]
     pub context: Option<ContextMode>,
@@ -233,9 +248,11 @@ pub enum Switch {
 pub enum EngineMode {
     /// Not at all: what does not compile is found by validation
     Off,
-    /// Names that are not there are refused
+    /// Names that are not there are refused; every question is asked anew
     Prune,
-    /// Names, finished statements and complete fills are checked
+    /// Names that are not there are refused; answers are remembered
+    Memo,
+    /// Names, finished statements and complete fills are checked; answers are remembered
     Full,
 }
 

@@ -12,6 +12,8 @@
 //! infeasible is dropped without any correction, since the other clocks do not change (a race without some of its
 //! runners is the race of the rest). Times are kept as logarithms.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -23,6 +25,11 @@ pub type PathKey = [u8; 16];
 /// The key of the empty path.
 pub fn root_key(seed: u64) -> PathKey {
     digest(&[b"root", &seed.to_le_bytes()])
+}
+
+/// The key of the start of a walk that is independent of all others.
+pub(super) fn walk_key(seed: u64, walk: u64) -> PathKey {
+    digest(&[b"walk", &seed.to_le_bytes(), &walk.to_le_bytes()])
 }
 
 /// The key of `parent`'s path with one more token.
@@ -39,7 +46,7 @@ fn digest(parts: &[&[u8]]) -> PathKey {
 }
 
 /// The two uniform numbers in (0, 1) that decide the `draw`-th bell of a node.
-fn uniforms(key: PathKey, draw: u32) -> (f64, f64) {
+pub(super) fn uniforms(key: PathKey, draw: u32) -> (f64, f64) {
     let bytes = digest(&[&key, b"bell", &draw.to_le_bytes()]);
     let unit = |bytes: &[u8]| {
         let bits = u64::from_le_bytes(bytes.try_into().expect("eight bytes")) >> 11;
@@ -66,13 +73,19 @@ pub struct Proposal {
 /// Most tokens that a proposal names.
 const TOP: usize = 512;
 /// Tokens less likely than this are left to the rest.
-const FLOOR: f32 = 1e-5;
+const FLOOR: f64 = 1e-5;
+/// Texts less likely than this are left to the rest, too: of some thousand samples hardly one is among them. Deep nodes
+/// name a tenth of the tokens for it.
+const TEXT_FLOOR: f64 = 1e-9;
+/// Whatever the node, a token as likely as this is named.
+const NAMED: f64 = 1e-3;
 
 impl Proposal {
-    /// Keeps the likeliest tokens of a whole distribution.
-    pub fn new(probabilities: &[f32]) -> Self {
+    /// Keeps the likeliest tokens of the whole distribution at a node of log-probability `log_p`.
+    pub fn new(probabilities: &[f32], log_p: f64) -> Self {
+        let floor = (TEXT_FLOOR / log_p.exp()).clamp(FLOOR, NAMED) as f32;
         let mut top: Vec<(TokenId, f32)> =
-            (0..).zip(probabilities.iter().copied()).filter(|&(_, p)| p >= FLOOR).collect();
+            (0..).zip(probabilities.iter().copied()).filter(|&(_, p)| p >= floor).collect();
         // Ties by id, so that the order does not depend on the sort.
         top.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         top.truncate(TOP);
@@ -104,18 +117,17 @@ pub struct Clock {
     n_drawn: u32,
     left: Vec<(TokenId, f32)>,
     rest: f64,
-    /// Tokens of the rest that have rung.
+    /// Tokens that have rung, those of the rest apart.
+    drawn: Vec<TokenId>,
     rest_drawn: Vec<TokenId>,
-    named: Box<[TokenId]>,
 }
 
 impl Clock {
     /// A node reached at `time` (a logarithm): its own first bell rings then.
     pub fn new(key: PathKey, log_p: f64, time: f64, proposal: Proposal) -> Self {
-        let mut named: Box<[TokenId]> = proposal.top.iter().map(|&(id, _)| id).collect();
-        named.sort_unstable();
-        let (left, rest) = (proposal.top, proposal.rest);
-        Self { key, log_p, time, n_drawn: 0, left, rest, rest_drawn: Vec::new(), named }
+        let (mut left, rest) = (proposal.top, proposal.rest);
+        left.shrink_to_fit();
+        Self { key, log_p, time, n_drawn: 0, left, rest, drawn: Vec::new(), rest_drawn: Vec::new() }
     }
 
     /// The root of a race: its first bell rings at an `Exp(1)` time.
@@ -159,6 +171,7 @@ impl Clock {
             let p = f64::from(self.left[at].1);
             if point < p || (at + 1 == self.left.len() && self.rest <= 0.0) {
                 let (token, p) = self.left.remove(at);
+                self.drawn.push(token);
                 return Bell::Token(token, f64::from(p));
             }
             point -= p;
@@ -168,11 +181,10 @@ impl Clock {
 
     /// Which unnamed token rang, given the node's whole distribution again; its mass leaves the rest.
     pub fn open_rest(&mut self, share: f64, probabilities: &[f32]) -> Option<(TokenId, f64)> {
-        let unnamed = || {
-            (0..).zip(probabilities.iter().copied()).filter(|&(id, p)| {
-                p > 0.0 && self.named.binary_search(&id).is_err() && !self.rest_drawn.contains(&id)
-            })
-        };
+        let left = self.left.iter().map(|(id, _)| id);
+        let known: HashSet<TokenId> = left.chain(&self.drawn).chain(&self.rest_drawn).copied().collect();
+        let unnamed =
+            || (0..).zip(probabilities.iter().copied()).filter(|(id, p)| *p > 0.0 && !known.contains(id));
         let mass: f64 = unnamed().map(|(_, p)| f64::from(p)).sum();
         let mut point = share * mass;
         let hit = unnamed().find(|&(_, p)| {
@@ -200,7 +212,7 @@ mod tests {
     use super::*;
 
     fn order(seed: u64, probabilities: &[f32]) -> Vec<TokenId> {
-        let mut clock = Clock::root(root_key(seed), Proposal::new(probabilities));
+        let mut clock = Clock::root(root_key(seed), Proposal::new(probabilities, 0.0));
         std::iter::from_fn(|| clock.ring())
             .map(|(_, bell)| match bell {
                 Bell::Token(token, _) => token,
@@ -242,7 +254,7 @@ mod tests {
 
     #[test]
     fn bells_ring_at_rising_times() {
-        let mut clock = Clock::root(root_key(1), Proposal::new(&[0.25; 4]));
+        let mut clock = Clock::root(root_key(1), Proposal::new(&[0.25; 4], 0.0));
         let times: Vec<f64> = std::iter::from_fn(|| clock.ring()).map(|(time, _)| time).collect();
         assert!(times.is_sorted() && times.len() == 4, "{times:?}");
     }
@@ -250,8 +262,8 @@ mod tests {
     #[test]
     fn an_unnamed_token_is_found_by_its_mass_and_rings_once() {
         let mut probabilities = vec![0.5f32];
-        probabilities.extend([FLOOR / 2.0; 100]);
-        let proposal = Proposal::new(&probabilities);
+        probabilities.extend([FLOOR as f32 / 2.0; 100]);
+        let proposal = Proposal::new(&probabilities, 0.0);
         assert_eq!(proposal.top, [(0, 0.5)]);
         let mut clock = Clock::root(root_key(1), Proposal { rest: 0.5, ..proposal });
         let first = clock.open_rest(0.505, &probabilities).unwrap().0;

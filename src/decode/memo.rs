@@ -44,6 +44,30 @@ pub enum Event {
         /// `None`: it may go on, or is a sample.
         refusal: Option<Refusal>,
     },
+    /// How a walk of sampling with replacement ended.
+    Walk {
+        /// Which walk: 0 for the first.
+        walk: u64,
+        /// How it ended.
+        end: WalkEnd,
+    },
+}
+
+/// How a walk ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WalkEnd {
+    /// With a complete fill, new or not.
+    Complete {
+        /// The fill.
+        fill: String,
+        /// Natural logarithm of its probability under the model.
+        log_p: f64,
+        /// The tokens with their log-probabilities.
+        tokens: Vec<(String, f64)>,
+    },
+    /// Where nothing could follow.
+    Dead(Refusal),
 }
 
 mod hex {
@@ -67,6 +91,7 @@ pub struct Memo {
     proposals: HashMap<PathKey, Proposal>,
     rests: HashMap<PathKey, Vec<(TokenId, f64, f64)>>,
     verdicts: HashMap<PathKey, Option<Refusal>>,
+    walks: HashMap<u64, WalkEnd>,
 }
 
 impl Memo {
@@ -80,6 +105,9 @@ impl Memo {
             Event::Verdict { key, refusal } => {
                 self.verdicts.insert(key, refusal);
             }
+            Event::Walk { walk, end } => {
+                self.walks.insert(walk, end);
+            }
         }
     }
 
@@ -91,6 +119,11 @@ impl Memo {
     /// The `n`-th unnamed token of a path: token, probability, unnamed mass left.
     pub fn rest(&self, key: PathKey, n: usize) -> Option<(TokenId, f64, f64)> {
         self.rests.get(&key)?.get(n).copied()
+    }
+
+    /// How a walk ended; it is handed out once.
+    pub fn walk(&mut self, walk: u64) -> Option<WalkEnd> {
+        self.walks.remove(&walk)
     }
 
     /// The verdict on a path, if there was one.
@@ -114,6 +147,15 @@ mod tests {
             Event::Rest { key, token: 9, p: 1e-6, left: 0.25 },
             Event::Verdict { key, refusal: Some(Refusal::Name) },
             Event::Verdict { key, refusal: None },
+            Event::Walk { walk: 3, end: WalkEnd::Dead(Refusal::OverLength) },
+            Event::Walk {
+                walk: 4,
+                end: WalkEnd::Complete {
+                    fill: "\nx;".into(),
+                    log_p: -0.5,
+                    tokens: vec![("\nx;".into(), -0.5)],
+                },
+            },
         ];
         for event in events {
             let line = serde_json::to_string(&event).unwrap();

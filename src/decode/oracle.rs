@@ -25,9 +25,12 @@ use lists::Lists;
 
 /// What the engine is asked for (the paper's variants, and the switches that are ours).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of an ablation")]
 pub struct Guidance {
     /// Refuse names that are not there.
     pub names: bool,
+    /// Keep the engine's answers.
+    pub memo: bool,
     /// Refuse finished statements that do not compile.
     pub statements: bool,
     /// Refuse fills that do not compile.
@@ -36,9 +39,9 @@ pub struct Guidance {
 
 impl Guidance {
     /// Everything.
-    pub const FULL: Self = Self { names: true, statements: true, end: true };
+    pub const FULL: Self = Self { names: true, memo: true, statements: true, end: true };
     /// The model alone.
-    pub const OFF: Self = Self { names: false, statements: false, end: false };
+    pub const OFF: Self = Self { names: false, memo: false, statements: false, end: false };
 }
 
 /// Who decided.
@@ -114,6 +117,8 @@ pub struct Oracle<'e> {
     pub decided: BTreeMap<DecidedBy, u64>,
     /// Decisions on identifiers.
     pub words: WordCounts,
+    /// Questions asked.
+    pub questions: u64,
 }
 
 impl<'e> Oracle<'e> {
@@ -128,6 +133,7 @@ impl<'e> Oracle<'e> {
             explanation: Explanation::default(),
             decided: BTreeMap::new(),
             words: WordCounts::default(),
+            questions: 0,
         }
     }
 
@@ -159,6 +165,7 @@ impl<'e> Oracle<'e> {
         if !self.guidance.end {
             return Ok(());
         }
+        self.questions += 1;
         match self.engine.check(fill, false) {
             Check::Problems(problems) if !problems.is_empty() => {
                 self.explanation.set(|| told(&problems));
@@ -194,13 +201,18 @@ impl<'e> Oracle<'e> {
             return self.unknown("not_utf8");
         };
         let wanted = Wanted { name, closed };
+        if !self.guidance.memo {
+            self.lists.forget();
+        }
         let asked = self.lists.n_asked();
         let verdict = match word.before {
             Before::Dot | Before::MethodRef => self.member(before, wanted),
             Before::New => self.created(before, wanted),
             Before::Start | Before::Type | Before::At | Before::Other => self.name(before, wanted),
         };
-        let by = if self.lists.n_asked() > asked { DecidedBy::Engine } else { DecidedBy::List };
+        let n_asked = self.lists.n_asked() - asked;
+        self.questions += n_asked;
+        let by = if n_asked > 0 { DecidedBy::Engine } else { DecidedBy::List };
         match verdict {
             Verdict::There => (Feasibility::Feasible, by),
             Verdict::Absent if self.engine.place() == HolePlace::Body => {
@@ -234,7 +246,7 @@ impl<'e> Oracle<'e> {
         if is_inner {
             return Verdict::Unknown("qualified_new".to_owned());
         }
-        if self.is_written(before, wanted) {
+        if is_written(before, wanted) {
             return Verdict::There;
         }
         match wanted.in_answer(self.lists.types(self.engine, wanted.first())) {
@@ -246,7 +258,7 @@ impl<'e> Oracle<'e> {
     /// A word that stands for a variable, method, type or package, or is being declared.
     fn name(&mut self, before: &str, wanted: Wanted) -> Verdict {
         let named = wanted.in_answer(self.lists.names(self.engine, wanted.first()));
-        if named == Verdict::There || self.is_written(before, wanted) {
+        if named == Verdict::There || is_written(before, wanted) {
             return Verdict::There;
         }
         let typed = wanted.in_answer(self.lists.types(self.engine, wanted.first()));
@@ -263,11 +275,6 @@ impl<'e> Oracle<'e> {
     fn at_position(&mut self, before: &str, wanted: Wanted, scope: Scope) -> Verdict {
         let Some(first) = wanted.first() else { return Verdict::Unknown("no_word".to_owned()) };
         wanted.in_answer(self.lists.position(self.engine, format!("{before}{first}"), scope))
-    }
-
-    /// Whether the hole has the word already where it may have declared it.
-    fn is_written(&self, before: &str, wanted: Wanted) -> bool {
-        Lexemes::of(before).loose_names(0).any(|name| wanted.is(name))
     }
 
     fn changes_scope(&self, before: &str) -> bool {
@@ -309,6 +316,7 @@ impl<'e> Oracle<'e> {
             return Ok(());
         }
         let Some(end) = text.rfind([';', '}']) else { return Ok(()) };
+        self.questions += 1;
         match self.engine.check(text, true) {
             Check::Problems(problems) if problems.iter().any(|problem| is_dead(problem, 0..end + 1)) => {
                 self.explanation.set(|| told(&problems));
@@ -316,6 +324,11 @@ impl<'e> Oracle<'e> {
             }
             Check::Problems(_) | Check::Unknown(_) => Ok(()),
         }
+    }
+
+    /// What the engine is asked for.
+    pub fn guidance(&self) -> Guidance {
+        self.guidance
     }
 
     /// Number of lists that are kept.
@@ -363,6 +376,11 @@ impl Wanted<'_> {
             }
         }
     }
+}
+
+/// Whether the hole has the word already where it may have declared it.
+fn is_written(before: &str, wanted: Wanted) -> bool {
+    Lexemes::of(before).loose_names(0).any(|name| wanted.is(name))
 }
 
 /// A word's text; of one that ends within a character, what is whole.

@@ -63,6 +63,7 @@ pub(super) fn launch(
     let home = state.join("home");
     create_dir(&home)?;
     let spec = Spec::new(&settings.java, state, settings.start_deadline)
+        .bound_to_us()
         .inherit(&["PATH"])
         // Paths with other letters than ASCII need a UTF-8 locale.
         .env("LC_ALL", "C.UTF-8")

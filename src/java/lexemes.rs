@@ -346,8 +346,8 @@ fn lexeme_len(rest: &str, c: char) -> usize {
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
     }
-    if rest.starts_with("/*") {
-        return rest[2..].find("*/").map_or(rest.len(), |at| at + 4);
+    if let Some(comment) = rest.strip_prefix("/*") {
+        return comment.find("*/").map_or(rest.len(), |at| at + 4);
     }
     if rest.starts_with("\"\"\"") {
         return literal_len(rest, "\"\"\"");

@@ -60,7 +60,7 @@ pub struct Prediction {
 }
 
 /// Counts of a project's n-grams.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Prior {
     suffixes: Suffixes,
 }

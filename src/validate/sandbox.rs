@@ -69,8 +69,8 @@ impl Sandbox {
     pub fn command(&self, program: &Path, dir: &Path, deadline: Duration, confinement: Confinement) -> Spec {
         let limit = |spec: Spec| spec.limits(confinement.cpu_seconds, confinement.file_bytes);
         match self {
-            Sandbox::Off => Spec::new(program, dir, deadline),
-            Sandbox::Limits => limit(Spec::new(program, dir, deadline)),
+            Sandbox::Off => Spec::new(program, dir, deadline).bound_to_us(),
+            Sandbox::Limits => limit(Spec::new(program, dir, deadline)).bound_to_us(),
             Sandbox::Bubblewrap(bwrap) => {
                 let binds = binds(confinement);
                 let spec = limit(Spec::new(bwrap, dir, deadline));

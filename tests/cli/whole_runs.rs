@@ -1,6 +1,7 @@
 //! Whole repairs on real parts: the run directory, interruptions, and what stays untouched.
 
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -81,6 +82,17 @@ fn server_of(tool: &Child) -> Option<Pid> {
     servers.next().and_then(Pid::from_raw)
 }
 
+/// Scratch directories in the cache whose processes are gone.
+fn left_behind() -> Vec<PathBuf> {
+    let scratch = std::fs::read_dir(crate::support::cache().join("work")).unwrap();
+    let is_dead = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap();
+        name.split('-').nth(1).is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+    };
+    // A sibling test's tool may have ended, and cleaned up, since the directory was read.
+    scratch.map(|entry| entry.unwrap().path()).filter(|path| is_dead(path) && path.exists()).collect()
+}
+
 /// One undisturbed run against runs that are killed, interrupted, or lose their server. All must have the same samples
 /// and verdicts, and a record without a broken or doubled line.
 #[test]
@@ -118,6 +130,8 @@ fn a_run_comes_out_the_same_however_it_is_disturbed() {
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(outcome(&bereft), expected, "after the server was killed");
     assert_eq!(summary["engine"]["restarts"], 1, "the kill came in mid-run");
+
+    assert_eq!(left_behind(), Vec::<PathBuf>::new(), "scratch of killed tools, or of their dying servers");
 
     let other_seed = killed.run(&[&words()[..], &["--seed", "1"]].concat());
     assert!(

@@ -39,6 +39,11 @@ impl Lists {
         )
     }
 
+    /// Drops all lists.
+    pub fn forget(&mut self) {
+        *self = Self { n_asked: self.n_asked, ..Self::default() };
+    }
+
     /// Lists that are kept.
     pub fn len(&self) -> usize {
         self.names.len() + self.types.len() + self.members.len() + self.positions.len()

@@ -11,7 +11,7 @@ pub const MAX_CONTEXT: usize = 7;
 const END: TokenId = TokenId::MAX;
 
 /// All suffixes in the order of their first [`MAX_CONTEXT`] + 1 tokens.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Suffixes {
     ids: Vec<TokenId>,
     /// Starts of the suffixes.
