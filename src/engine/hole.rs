@@ -73,11 +73,13 @@ impl OpenHole {
 pub(super) fn bridge(prefix: &str, original: &str) -> String {
     let mut state = LexState::after(prefix);
     let start = state.brackets().to_vec();
+    // Brackets that the buggy text never closes; what it opens beyond them are others.
+    let mut common = start.len();
     for byte in original.bytes() {
         state.step(0, byte);
+        common = common.min(state.brackets().len());
     }
     let end = state.brackets();
-    let common = start.iter().zip(end).take_while(|(a, b)| a == b).count();
     if start[common..].iter().chain(&end[common..]).any(|&bracket| bracket != b'{') {
         return String::new();
     }

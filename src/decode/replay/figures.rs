@@ -55,6 +55,7 @@ pub struct Figures {
     /// Names that do not exist and were not refused at once.
     pub late: Vec<String>,
     last: BTreeMap<DecidedBy, u64>,
+    last_questions: u64,
 }
 
 impl Figures {
@@ -67,12 +68,16 @@ impl Figures {
     pub(super) fn decision(&mut self, oracle: &Oracle, time: Duration) {
         let more = |by: &&DecidedBy| oracle.decided.get(by) > self.last.get(by);
         let by = oracle.decided.keys().find(more).copied().unwrap_or(DecidedBy::Lexer);
+        // A check of a statement or of the whole is a question, too.
+        let by = if oracle.questions > self.last_questions { DecidedBy::Engine } else { by };
         self.last.clone_from(&oracle.decided);
+        self.last_questions = oracle.questions;
         self.decisions.entry(by).or_default().record(time, 0);
     }
 
     pub(super) fn add_words(&mut self, words: &WordCounts, hole: &str) {
         self.last.clear();
+        self.last_questions = 0;
         for (&by, n) in &words.decided {
             *self.words.decided.entry(by).or_default() += n;
         }
