@@ -1,10 +1,82 @@
-//! Where the fault is: a place in a file.
+//! What a bug is: its name in a benchmark, and where the fault is: lines of one file or of several.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub mod change;
+
+/// A bug of a benchmark, as people write it: `Closure-133`, `QuixBugs-GCD`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "String")]
+pub struct BugId {
+    /// The project, or the benchmark of single programs.
+    pub project: String,
+    /// Its number, or the program's name.
+    pub id: String,
+}
+
+impl BugId {
+    /// Its number, if it has one.
+    pub fn number(&self) -> Option<u32> {
+        self.id.parse().ok()
+    }
+}
+
+impl fmt::Display for BugId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.project, self.id)
+    }
+}
+
+impl From<BugId> for String {
+    fn from(bug: BugId) -> String {
+        bug.to_string()
+    }
+}
+
+impl FromStr for BugId {
+    type Err = BugError;
+
+    fn from_str(text: &str) -> Result<Self, BugError> {
+        let malformed = || BugError::Id(text.to_owned());
+        // `HumanEval-Java-ADD`: the last part names the bug.
+        let (project, id) = text.rsplit_once('-').ok_or_else(malformed)?;
+        let is_word = |word: &str| {
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+        };
+        if is_word(project) && is_word(id) {
+            Ok(Self { project: project.to_owned(), id: id.to_owned() })
+        } else {
+            Err(malformed())
+        }
+    }
+}
+
+/// One contiguous place where the buggy program must change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hunk {
+    /// Relative to the project's root.
+    pub file: PathBuf,
+    /// The lines of the buggy file.
+    #[serde(flatten)]
+    pub lines: Lines,
+}
+
+impl Hunk {
+    /// A short name: the file's and the lines.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.file.file_stem().unwrap_or_default().to_string_lossy(), self.lines)
+    }
+}
+
+impl fmt::Display for Hunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.lines)
+    }
+}
 
 /// The lines that the hole takes, 1-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +94,26 @@ pub enum Lines {
         /// The line that follows what is inserted.
         before: usize,
     },
+}
+
+impl Lines {
+    /// The first line of the hole, or the line that the hole is put before.
+    pub fn first(self) -> usize {
+        match self {
+            Lines::Replace { first, .. } => first,
+            Lines::Insert { before } => before,
+        }
+    }
+}
+
+impl fmt::Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lines::Replace { first, last } if first == last => write!(f, "{first}"),
+            Lines::Replace { first, last } => write!(f, "{first}-{last}"),
+            Lines::Insert { before } => write!(f, "{before}-insert"),
+        }
+    }
 }
 
 /// A hunk's place: `FILE:LINE` or `FILE:FIRST-LAST`.
@@ -72,6 +164,9 @@ impl FromStr for Location {
 /// A bug that was described wrongly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BugError {
+    /// Not of the form `PROJECT-ID`.
+    #[error("`{0}` is no bug of a benchmark: write PROJECT-NUMBER, such as Closure-133")]
+    Id(String),
     /// Not of the form `FILE:LINE` or `FILE:FIRST-LAST`.
     #[error("`{0}` is not a place: write FILE:LINE or FILE:FIRST-LAST, lines counted from 1")]
     Location(String),
@@ -91,6 +186,16 @@ mod tests {
         assert_eq!(parse("C:/A.java:3-5").unwrap(), "C:/A.java:3-5");
         for bad in ["A.java", "A.java:", "A.java:0", "A.java:5-3", ":3", "A.java:x", "A.java:1-2-3"] {
             assert_eq!(parse(bad), Err(BugError::Location(bad.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_bug_is_a_project_and_the_last_part_of_its_name() {
+        let parse = |text: &str| text.parse::<BugId>().map(|bug| (bug.project, bug.id));
+        assert_eq!(parse("Closure-133"), Ok(("Closure".into(), "133".into())));
+        assert_eq!(parse("HumanEval-Java-ADD"), Ok(("HumanEval-Java".into(), "ADD".into())));
+        for bad in ["Closure", "Closure-", "-1", "Closure/1", "../x-1", ""] {
+            assert_eq!(parse(bad), Err(BugError::Id(bad.to_owned())));
         }
     }
 

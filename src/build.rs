@@ -3,8 +3,7 @@
 //! Looks at the user's tree and never writes to it: what a build tool must write goes to a scratch directory. All
 //! paths and candidate JDKs come in as arguments; nothing here reads the environment.
 //!
-//! Deliberately absent: reactors of several Maven modules, annotation processing, resource filtering, running a build
-//! tool's own test goal.
+//! Deliberately absent: annotation processing, resource filtering, running a build tool's own test goal.
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ pub mod jdk;
 mod maven;
 mod pattern;
 mod plain;
+mod reactor;
 
 /// What the user said about the project; it goes before whatever is found. Relative paths are below the root.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +34,24 @@ pub struct Overrides {
     pub encoding: Option<String>,
     /// Home of the JDK to use.
     pub jdk: Option<PathBuf>,
+}
+
+impl Overrides {
+    /// These, and where they say nothing, the others.
+    #[must_use]
+    pub fn or(self, others: &Overrides) -> Overrides {
+        let paths =
+            |own: Vec<PathBuf>, others: &[PathBuf]| if own.is_empty() { others.to_vec() } else { own };
+        Overrides {
+            build_tool: self.build_tool.or(others.build_tool),
+            sources: paths(self.sources, &others.sources),
+            tests: paths(self.tests, &others.tests),
+            class_path: paths(self.class_path, &others.class_path),
+            level: self.level.or(others.level),
+            encoding: self.encoding.or_else(|| others.encoding.clone()),
+            jdk: self.jdk.or_else(|| others.jdk.clone()),
+        }
+    }
 }
 
 /// What there is on this machine.
@@ -103,14 +121,6 @@ pub enum BuildError {
         end: String,
         /// Its first error lines.
         tail: String,
-    },
-    /// The POM only joins modules.
-    #[error("`{}` joins several modules ({}); name one of them with `--project`", .pom.display(), .modules.join(", "))]
-    Reactor {
-        /// The POM.
-        pom: PathBuf,
-        /// Its modules.
-        modules: Vec<String>,
     },
     /// The effective POM could not be read as XML.
     #[error("cannot read the effective POM of `{}`", .pom.display())]

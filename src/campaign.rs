@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use crate::bug::{Lines, Location};
-use crate::build::{self, BuildError, Overrides, Tools};
+use crate::bug::Lines;
+use crate::build::BuildError;
 use crate::cloze::Cloze;
 use crate::config::flags::ContextMode;
 use crate::config::{Config, Parts};
@@ -34,8 +34,10 @@ use crate::validate::{Baseline, ValidateSettings, Validator};
 mod apply;
 mod context;
 mod drawing;
+mod generated;
 mod manifest;
 mod samples;
+pub mod subject;
 mod task;
 mod validation;
 
@@ -46,8 +48,9 @@ pub use manifest::OtherRun;
 use manifest::{Inputs, Manifest, Sources};
 pub use samples::Ranked;
 use samples::Samples;
+pub use subject::inspect_project;
 use task::Summaries;
-pub use task::{Figures, Interrupted, OutsideSources, Progress, Summary, Task, Unreadable};
+pub use task::{Figures, Interrupted, OutsideSources, Progress, SeveralHunks, Summary, Task, Unreadable};
 use validation::{FromValidator, ToValidator, validate_all};
 
 /// Start of the language server on a loaded machine, indexing included; 8 s on an idle one.
@@ -101,18 +104,20 @@ impl<'a> Repair<'a> {
         interrupt: &'a Interrupt,
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Self> {
-        let lines = task.location.lines(task.insert)?;
+        let [hunk] = task.hunks.as_slice() else { return Err(SeveralHunks(task.hunks.len()).into()) };
+        let lines = hunk.lines;
         if !task.root.is_dir() {
             return Err(BuildError::NotADirectory(task.root.clone()).into());
         }
-        let path = task.root.join(&task.location.file);
+        let path = task.root.join(&hunk.file);
         let bytes = std::fs::read(&path).map_err(|source| Unreadable { file: path.clone(), source })?;
         let scratch = scratch_dir(&config.parts.cache)?;
         progress(Progress::Stage("project"));
-        let project = inspect(&task.root, &config.parts, &config.overrides, scratch.path(), interrupt)?;
+        let project =
+            subject::inspect(&task.root, task.benchmark.as_ref(), config, scratch.path(), interrupt)?;
         let file = relative(&path, &project)?;
         let source = Source::new(bytes, &project.encoding)?;
-        let cloze = Cloze::new(source, lines).with_context(|| format!("`{}`", task.location))?;
+        let cloze = Cloze::new(source, lines).with_context(|| format!("`{hunk}`"))?;
         let (sandbox, why_not) = sandbox(task, config, interrupt)?;
         if let Some(why) = why_not {
             progress(Progress::Note(format!("patched code runs under limits only: {why}")));
@@ -124,9 +129,8 @@ impl<'a> Repair<'a> {
         Ok(Self { task, config, interrupt, project, file, lines, cloze, run, sandbox, scratch })
     }
 
-    /// The bug's name: the file's and its lines.
-    fn name(&self) -> String {
-        bug_name(&self.task.location, self.task.insert)
+    fn name(&self) -> &str {
+        &self.task.name
     }
 
     fn run(&self, started: Instant, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Summary> {
@@ -144,9 +148,13 @@ impl<'a> Repair<'a> {
     }
 
     fn validate_settings(&self) -> ValidateSettings {
-        let parts = &self.config.parts;
         let scratch = self.scratch.path().join("validate");
-        ValidateSettings::new(scratch, parts.runner.clone(), parts.junit.clone(), self.sandbox.clone())
+        subject::validate_settings(
+            self.task.benchmark.as_ref(),
+            &self.config.parts,
+            scratch,
+            self.sandbox.clone(),
+        )
     }
 
     fn sample(
@@ -157,7 +165,7 @@ impl<'a> Repair<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Summary> {
         progress(Progress::Stage("model"));
-        let mut model = self.load_model()?;
+        let mut model = self.load_model(progress)?;
         progress(Progress::Stage("language server"));
         let mut engine = self.start_engine()?;
         progress(Progress::Stage("baseline"));
@@ -165,7 +173,7 @@ impl<'a> Repair<'a> {
         progress(Progress::Baseline(&baseline));
         let (prompt, prior) = self.lay_out(model.as_ref())?;
         self.settle_manifest(model.as_ref(), &engine, &prompt)?;
-        let (samples, memo) = Samples::open(self.run.bug(&self.name())?, &self.file, &self.cloze)?;
+        let (samples, memo) = Samples::open(self.run.bug(self.name())?, &self.file, &self.cloze)?;
         self.run.write(&format!("{}/baseline.json", self.name()), &baseline)?;
 
         let oracle = Oracle::new(&mut engine, self.config.guidance, &self.cloze);
@@ -209,9 +217,12 @@ impl<'a> Repair<'a> {
         Ok((prompt, self.config.prior.then(|| surroundings.prior(model))))
     }
 
-    fn load_model(&self) -> anyhow::Result<Box<dyn Model + Send>> {
-        let options = LoadOptions { threads: self.config.parts.threads, ..LoadOptions::default() };
-        Ok(model::load(&self.config.parts.model, options)?)
+    fn load_model(&self, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Box<dyn Model + Send>> {
+        let parts = &self.config.parts;
+        let path =
+            model::locate(&parts.model, &parts.hub, &mut |download| progress(Progress::Download(download)))?;
+        let options = LoadOptions { threads: parts.threads, device: parts.device, ..LoadOptions::default() };
+        Ok(model::load(&path, options)?)
     }
 
     fn start_engine(&self) -> anyhow::Result<JdtEngine> {
@@ -225,7 +236,13 @@ impl<'a> Repair<'a> {
     fn await_baseline(&self, from_validator: &Receiver<FromValidator>) -> anyhow::Result<Baseline> {
         loop {
             match from_validator.recv_timeout(TICK) {
-                Ok(FromValidator::Baseline(baseline)) => return Ok(baseline?),
+                Ok(FromValidator::Baseline(baseline)) => {
+                    let baseline = baseline?;
+                    if let Some(benchmark) = &self.task.benchmark {
+                        benchmark.require_recorded(&baseline)?;
+                    }
+                    return Ok(baseline);
+                }
                 Ok(FromValidator::Verdict { .. }) => unreachable!("the baseline comes first"),
                 Err(RecvTimeoutError::Timeout) if !self.interrupt.is_set() => {}
                 Err(_) => return Err(Interrupted(self.task.run_dir.clone()).into()),
@@ -276,7 +293,7 @@ impl<'a> Repair<'a> {
         let plausible = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Plausible);
         let ranking = samples.ranking(self.run.root())?;
         Ok(Summary {
-            bug: self.name(),
+            bug: self.name().to_owned(),
             file: self.file.clone(),
             file_sha256: sha256(self.cloze.source().bytes()),
             lines: self.lines,
@@ -326,13 +343,6 @@ pub fn start_server(
     Ok(start?)
 }
 
-/// The bug's name: the file's and its lines.
-pub fn bug_name(location: &Location, insert: bool) -> String {
-    let stem = location.file.file_stem().unwrap_or_default().to_string_lossy();
-    let last = if location.last == location.first { String::new() } else { format!("-{}", location.last) };
-    format!("{stem}-{}{last}{}", location.first, if insert { "-insert" } else { "" })
-}
-
 /// A directory of this process's own below the cache. Those of processes that were killed are removed first.
 pub fn scratch_dir(cache: &Path) -> Result<tempfile::TempDir, RecordError> {
     let work = cache.join("work");
@@ -352,23 +362,6 @@ fn is_in_use(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let pid = name.strip_prefix(SCRATCH_PREFIX).and_then(|rest| rest.split('-').next()).unwrap_or_default();
     !pid.bytes().all(|byte| byte.is_ascii_digit()) || pid.is_empty() || Path::new("/proc").join(pid).exists()
-}
-
-/// Finds out what the project at `root` is made of.
-pub fn inspect(
-    root: &Path,
-    parts: &Parts,
-    overrides: &Overrides,
-    scratch: &Path,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Project> {
-    let overrides = Overrides { jdk: parts.jdk.clone(), ..overrides.clone() };
-    let tools = Tools {
-        jdks: build::jdk::find_jdks(&parts.jdk_places, interrupt),
-        mvn: parts.mvn.clone(),
-        junit: parts.junit.clone(),
-    };
-    Ok(build::inspect(root, &overrides, &tools, scratch, interrupt)?)
 }
 
 /// The file relative to the project's root, if it is a main source of it.

@@ -12,8 +12,10 @@ use crate::config::flags::{Cli, Command, Flags};
 use crate::console::{Console, Loudness};
 use crate::process::Interrupt;
 
+mod bugs;
 mod doctor;
 mod exit;
+mod models;
 mod repair;
 mod replay;
 
@@ -47,7 +49,9 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     let environment = Environment::read();
     let interrupt = interrupt()?;
     match &cli.command {
-        Some(Command::Doctor(flags)) => doctor::run(flags, &environment, &interrupt, console),
+        Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
+        Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
+        Some(Command::Models(flags)) => models::run(flags, &environment, console),
         Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }

@@ -9,6 +9,8 @@ use std::ops::Range;
 use crate::bug::Lines;
 use crate::text::{LineEnd, Source, TextError};
 
+pub mod template;
+
 /// Lines that the file does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} is out of range: the file has {n_lines} lines")]
@@ -42,7 +44,8 @@ impl Cloze {
             Lines::Replace { first, last } => (first, Some(last)),
             Lines::Insert { before } => (before, None),
         };
-        let highest = end.unwrap_or(first);
+        // An insertion may come after the last line.
+        let highest = end.unwrap_or(first - 1);
         if highest > n_lines {
             return Err(OutOfRange { line: highest, n_lines });
         }
@@ -129,6 +132,13 @@ mod tests {
     #[test]
     fn an_insertion_goes_between_two_lines() {
         check("a\nb\n", Lines::Insert { before: 2 }, ["a", "", "\nb\n"], "\nx", "a\nx\nb\n");
+    }
+
+    #[test]
+    fn an_insertion_may_come_after_the_last_line() {
+        check("a\n", Lines::Insert { before: 2 }, ["a", "", "\n"], "\nx", "a\nx\n");
+        let source = Source::new(b"a\n".to_vec(), "UTF-8").unwrap();
+        assert!(Cloze::new(source, Lines::Insert { before: 3 }).is_err());
     }
 
     #[test]

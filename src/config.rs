@@ -13,11 +13,12 @@ use crate::decode::Settings;
 use crate::decode::oracle::Guidance;
 use crate::decode::proposer::Truncation;
 use crate::java::project::BuildTool;
+use crate::model::{DeviceChoice, Hub};
 use crate::process::find_in;
 
 pub mod flags;
 
-use flags::{ContextMode, EngineMode, Flags, PartFlags, ProjectFlags, ReplayFlags, Switch};
+use flags::{BenchmarkFlags, ContextMode, EngineMode, Flags, PartFlags, ProjectFlags, ReplayFlags, Switch};
 
 /// The embedded default model, below the cache's `models/`.
 pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -72,7 +73,13 @@ pub struct Environment {
     server_java: Option<PathBuf>,
     jdtls_home: Option<PathBuf>,
     java_home: Option<PathBuf>,
+    defects4j_home: Option<PathBuf>,
+    quixbugs: Option<PathBuf>,
+    humaneval: Option<PathBuf>,
     path: Vec<PathBuf>,
+    /// The hub of models.
+    pub hub: Hub,
+    device: Option<OsString>,
     samples: Option<OsString>,
     seed: Option<OsString>,
     threads: Option<OsString>,
@@ -84,6 +91,7 @@ impl Environment {
     pub fn read() -> Self {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let path = |name: &str| var(name).map(PathBuf::from);
+        let text = |name: &str| var(name).map(|value| value.to_string_lossy().into_owned());
         Self {
             cache: path("REPAIR_HOME")
                 .or_else(|| path("XDG_CACHE_HOME").map(|dir| dir.join("repair")))
@@ -93,7 +101,20 @@ impl Environment {
             server_java: path("REPAIR_SERVER_JAVA"),
             jdtls_home: path("REPAIR_JDTLS_HOME").or_else(|| path("JDTLS_HOME")),
             java_home: path("JAVA_HOME"),
+            quixbugs: path("QUIXBUGS_HOME"),
+            humaneval: path("HUMANEVAL_HOME"),
+            defects4j_home: path("DEFECTS4J_HOME").or_else(|| path("D4J_HOME")),
             path: var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+            hub: Hub {
+                cache: path("HF_HUB_CACHE")
+                    .or_else(|| path("HF_HOME").map(|dir| dir.join("hub")))
+                    .or_else(|| path("HOME").map(|dir| dir.join(".cache/huggingface/hub")))
+                    .unwrap_or_default(),
+                endpoint: text("HF_ENDPOINT"),
+                token: text("HF_TOKEN"),
+                offline: text("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value)),
+            },
+            device: var("REPAIR_DEVICE"),
             samples: var("REPAIR_SAMPLES"),
             seed: var("REPAIR_SEED"),
             threads: var("REPAIR_THREADS"),
@@ -135,6 +156,7 @@ struct SettingsFile {
     server_java: Option<PathBuf>,
     jdtls_home: Option<PathBuf>,
     threads: Option<usize>,
+    device: Option<String>,
 }
 
 impl SettingsFile {
@@ -162,8 +184,12 @@ impl SettingsFile {
 pub struct Parts {
     /// Directory of everything that is downloaded, built and kept.
     pub cache: PathBuf,
-    /// Model weights.
+    /// Model weights: a path, or a name that the hub knows.
     pub model: PathBuf,
+    /// Where models are had by name.
+    pub hub: Hub,
+    /// Where the model computes.
+    pub device: DeviceChoice,
     /// Runtimes that may run the language server, the preferred first.
     pub server_javas: Vec<PathBuf>,
     /// Unpacked language server.
@@ -201,6 +227,8 @@ fn resolve_parts(flags: &PartFlags, env: &Environment, file: &SettingsFile) -> R
     let installed = subdirectories(Path::new(JVM_DIR));
     let server_java = pick(&flags.server_java, &env.server_java, &file.server_java);
     Ok(Parts {
+        hub: env.hub.clone(),
+        device: device(flags.device, env.device.as_ref(), file.device.as_deref())?,
         model: pick(&flags.model, &env.model, &file.model)
             .unwrap_or_else(|| cache.join("models").join(DEFAULT_MODEL)),
         server_javas: server_java.map_or_else(|| server_javas(env, &cache, &installed), |java| vec![java]),
@@ -227,6 +255,29 @@ fn resolve_parts(flags: &PartFlags, env: &Environment, file: &SettingsFile) -> R
         },
         cache,
     })
+}
+
+/// What the hub's own clients take for true.
+fn is_true(value: &str) -> bool {
+    matches!(value.to_ascii_uppercase().as_str(), "1" | "ON" | "YES" | "TRUE")
+}
+
+fn device(
+    flag: Option<DeviceChoice>,
+    variable: Option<&OsString>,
+    file: Option<&str>,
+) -> Result<DeviceChoice, ConfigError> {
+    let expected = "cpu, cuda, cuda:N or metal";
+    let malformed = |name, value: &str| ConfigError::Variable { name, value: value.to_owned(), expected };
+    match (flag, variable, file) {
+        (Some(device), ..) => Ok(device),
+        (None, Some(value), _) => {
+            let value = value.to_string_lossy();
+            value.parse().map_err(|_| malformed("REPAIR_DEVICE", &value))
+        }
+        (None, None, Some(value)) => value.parse().map_err(|_| malformed("device", value)),
+        (None, None, None) => Ok(DeviceChoice::default()),
+    }
 }
 
 fn server_javas(env: &Environment, cache: &Path, installed: &[PathBuf]) -> Vec<PathBuf> {
@@ -262,6 +313,34 @@ fn listed(dir: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         .collect();
     paths.sort();
     paths
+}
+
+/// Where `Defects4J` is, as far as somebody said so or it is on PATH.
+#[derive(Debug, Clone, Default)]
+pub struct Defects4jPlace {
+    /// Its directory.
+    pub home: Option<PathBuf>,
+    /// Its command.
+    pub command: Option<PathBuf>,
+}
+
+/// Finds `Defects4J`: the flag goes before the environment, and that before PATH.
+pub fn defects4j(flags: &BenchmarkFlags, environment: &Environment) -> Defects4jPlace {
+    match (&flags.defects4j, &environment.defects4j_home) {
+        (Some(command), _) => Defects4jPlace { home: None, command: Some(command.clone()) },
+        (None, Some(home)) => Defects4jPlace { home: Some(home.clone()), command: None },
+        (None, None) => Defects4jPlace { home: None, command: environment.find("defects4j") },
+    }
+}
+
+/// The directory of `QuixBugs`, as far as somebody said so.
+pub fn quixbugs(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
+    flags.quixbugs.clone().or_else(|| environment.quixbugs.clone())
+}
+
+/// The directory of `HumanEval-Java`, as far as somebody said so.
+pub fn humaneval(flags: &BenchmarkFlags, environment: &Environment) -> Option<PathBuf> {
+    flags.humaneval.clone().or_else(|| environment.humaneval.clone())
 }
 
 /// Settings of a repair.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::campaign::{Figures, Progress};
+use crate::model::Download;
 use crate::validate::Baseline;
 
 /// Progress of a stage whose length is not known.
@@ -80,10 +81,19 @@ impl Console {
         match progress {
             Progress::Stage(stage) => self.stage(stage),
             Progress::Note(note) => self.note(&format!("note: {note}")),
+            Progress::Download(download) => self.download(download),
             Progress::Baseline(baseline) => self.baseline(baseline),
             Progress::Plausible { index } => self.note(&format!("sample {index} is plausible")),
             Progress::Figures(figures) => self.figures(figures),
         }
+    }
+
+    fn download(&self, download: &Download) {
+        if download.done == 0 {
+            self.note(&format!("fetching {} ({:.1} MB)", download.file, download.size as f64 / 1e6));
+        }
+        let percent = 100 * download.done / download.size.max(1);
+        self.bar.set_message(format!("{} {percent} %", download.file));
     }
 
     fn baseline(&self, baseline: &Baseline) {

@@ -5,4 +5,5 @@ pub mod keyword;
 pub mod lexemes;
 pub mod lexer;
 pub mod project;
+pub mod recorded;
 pub mod test_id;

@@ -17,8 +17,10 @@ pub mod token;
 
 // 2 means: each wraps one outside thing; siblings do not know each other
 pub mod build;
+pub mod defects4j;
 pub mod engine;
 pub mod model;
+pub mod programs;
 pub mod retrieval;
 
 // 3 core

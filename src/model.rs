@@ -1,11 +1,12 @@
 //! Language models on candle: weights, prompt layout, keys and values. Tensors stay inside.
 //!
 //! The [`Model`] seam speaks of token ids, logits and nodes of the key-value pool only. [`load`] opens the weights on
-//! this machine: a GGUF file of the llama family, dequantised to f32 for the CPU.
+//! this machine: a GGUF file, dequantised on load, or a checkpoint as the hub has it. The architecture is told by the
+//! metadata, the prompt's layout by the architecture and the tokenizer's special tokens, neither by a file's name.
 //!
 //! # How a hole ends
-//! The family that is loaded here (`SmolLM2`) was not trained to infill: no token of its vocabulary says "the hole is
-//! filled". Its end is [`HoleEnd::Structural`]: for whole lines the model has reached the end where it would go on
+//! A family that was trained to infill has tokens for it: [`HoleEnd::Tokens`]. A left-to-right model (`SmolLM2`) has
+//! none. Its end is [`HoleEnd::Structural`]: for whole lines the model has reached the end where it would go on
 //! with what follows the hole, that is, where it writes the newline (one token with the indentation after it, often)
 //! that the suffix begins with. The decoder recognises that in the text; nothing in this module looks for it. For the
 //! same reason a hole of whole lines starts *before* the newline that ends the line above it: that newline and the
@@ -14,20 +15,32 @@
 //! # Deliberately absent
 //! Sampling, masks, probabilities (the decoder's), tokens' meaning in Java, and reading the environment.
 
+mod decoder;
+mod device;
 mod error;
 mod gguf;
+mod hub;
+mod hub_config;
 mod kernels;
+mod known;
 mod layout;
-mod llama;
 mod local;
+mod names;
+mod network;
 mod pool;
+mod position;
 #[cfg(test)]
 mod reference;
+mod t5;
 mod tokenizer;
+mod weights;
 
 use std::path::{Path, PathBuf};
 
+pub use device::{DeviceChoice, UnknownDevice};
 pub use error::{ModelError, WeightsError};
+pub use hub::{Download, Hub, locate};
+pub use known::{KNOWN, Known};
 pub use tokenizer::Tokenizer;
 
 use crate::token::{TokenId, Vocabulary};
@@ -133,17 +146,20 @@ pub struct LoadOptions {
     /// Threads for the arithmetic; `None` leaves it to rayon's global pool. Candle spreads element-wise operations of
     /// 65,536 elements and more (only prompts have such) over a pool of its own, which `RAYON_NUM_THREADS` alone bounds.
     pub threads: Option<usize>,
-    /// Sizes of the parts of a prompt.
-    pub budget: PromptBudget,
+    /// Sizes of the parts of a prompt; `None` for what the family makes use of.
+    pub budget: Option<PromptBudget>,
+    /// Where the arithmetic runs.
+    pub device: DeviceChoice,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { kv_bytes: 1 << 30, threads: None, budget: PromptBudget::default() }
+        Self { kv_bytes: 1 << 30, threads: None, budget: None, device: DeviceChoice::Cpu }
     }
 }
 
-/// Loads weights: a `.gguf` file, or a directory that holds exactly one.
+/// Loads weights: a `.gguf` file, a directory that holds exactly one, or a checkpoint's directory (`config.json` with
+/// safetensors or pickled weights and a tokenizer).
 ///
 /// Everything that can be wrong with them is told here ([`ModelError::Weights`] with its [`WeightsError`]).
 pub fn load(path: &Path, options: LoadOptions) -> Result<Box<dyn Model + Send>, ModelError> {
@@ -153,7 +169,7 @@ pub fn load(path: &Path, options: LoadOptions) -> Result<Box<dyn Model + Send>, 
 /// Loads a tokenizer alone: that of a GGUF file, or of a directory with `vocab.json` and `merges.txt`.
 pub fn load_tokenizer(path: &Path) -> Result<Tokenizer, ModelError> {
     let tokenizer = if path.join("vocab.json").is_file() {
-        Tokenizer::from_vocab(path)
+        Tokenizer::from_dir(path, &[])
     } else {
         gguf::Gguf::open(path).and_then(|gguf| Tokenizer::from_gguf(&gguf))
     };

@@ -125,6 +125,18 @@ impl Spec {
         self
     }
 
+    /// Lets the child look for programs in `dir` before anywhere else.
+    #[must_use]
+    pub fn prepend_path(mut self, dir: &Path) -> Self {
+        let mut path = dir.as_os_str().to_owned();
+        if let Some(rest) = self.env.get(OsStr::new("PATH")) {
+            path.push(":");
+            path.push(rest);
+        }
+        self.env.insert("PATH".into(), path);
+        self
+    }
+
     /// Bytes kept of each output stream; the middle of a longer one is dropped.
     #[must_use]
     pub fn output_cap(mut self, bytes: usize) -> Self {

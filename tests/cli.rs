@@ -2,6 +2,10 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/benchmarks.rs"]
+mod benchmarks;
+#[path = "cli/models.rs"]
+mod models;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/whole_runs.rs"]

@@ -6,7 +6,6 @@ mod place;
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use place::cache;
 use repair::model::{HoleEnd, KvNode, LoadOptions, Model, ModelError, PromptBudget, PromptParts, Row, load};
@@ -99,6 +98,38 @@ fn evicted_positions_come_back_unnoticed() {
             check(&mut *reference, &prompt, &text[..=step], &position.logits);
             *end = position.node;
         }
+    }
+}
+
+/// The prompts, and what follows, are made by `scripts/reference-logits/greedy.py`.
+#[test]
+fn greedy_text_is_that_of_transformers() {
+    let Some(mut model) = default_model() else { return };
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/smollm2-greedy.json");
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let ids = |value: &serde_json::Value| -> Vec<TokenId> {
+        value.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as TokenId).collect()
+    };
+    assert_eq!(rows.len(), 5);
+    for row_of_file in &rows {
+        let prompt = model.encode(row_of_file["prompt"].as_str().unwrap()).unwrap();
+        assert_eq!(prompt, ids(&row_of_file["ids"]));
+        let mut logits = model.prime(&prompt).unwrap();
+        for best in row_of_file["best"].as_array().unwrap() {
+            let (id, expected) = (best[0].as_u64().unwrap() as usize, best[1].as_f64().unwrap() as f32);
+            assert!((logits[id] - expected).abs() < 2e-3, "{id}: {} {expected}", logits[id]);
+        }
+        let expected = ids(&row_of_file["continuation"]);
+        let (mut parent, mut found) = (KvNode::PROMPT, vec![]);
+        for _ in 0..expected.len() {
+            let best = (0..logits.len()).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap() as TokenId;
+            found.push(best);
+            let position = model.extend(&[row(parent, &[best])]).unwrap().remove(0).remove(0);
+            (parent, logits) = (position.node, position.logits);
+        }
+        let text = |ids: &[TokenId]| String::from_utf8_lossy(&model.vocabulary().join(ids)).into_owned();
+        assert_eq!(text(&found), text(&expected));
     }
 }
 
@@ -198,7 +229,7 @@ fn the_suffix_stands_before_the_prefix() {
 #[test]
 fn what_does_not_fit_is_cut_and_counted() {
     let budget = PromptBudget { prefix: 30, suffix: 10, context: 20 };
-    let options = LoadOptions { threads: Some(1), budget, ..LoadOptions::default() };
+    let options = LoadOptions { threads: Some(1), budget: Some(budget), ..LoadOptions::default() };
     let Some(model) = model(options) else { return };
     let lines: Vec<String> = (0..20).map(|i| format!("    int a{i} = {i};\n")).collect();
     let lines = lines.concat();
@@ -244,45 +275,4 @@ fn a_download_that_broke_off_is_told() {
         source.to_string(),
         "truncated: tensor `output_norm.weight` ends at byte 98362432, the file at 40000000"
     );
-}
-
-/// User and system time of this process in seconds; the machine that runs tests is shared, so walls say little.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let after_name = stat.rsplit_once(')').unwrap().1;
-    let ticks: f64 = after_name.split_whitespace().skip(11).take(2).map(|t| t.parse::<f64>().unwrap()).sum();
-    ticks / 100.0
-}
-
-/// Tokens per second of processor time: one prompt, then batches of different widths. Run with `--ignored --nocapture`.
-#[test]
-#[ignore = "prints figures; nothing to fail"]
-fn figures() {
-    let measure = |n: usize, what: &str, work: &mut dyn FnMut()| {
-        let (cpu, wall) = (cpu_seconds(), Instant::now());
-        work();
-        let (cpu, wall) = (cpu_seconds() - cpu, wall.elapsed().as_secs_f64());
-        println!("  {what}: {:.1} per cpu-s, {:.1} per s", n as f64 / cpu, n as f64 / wall);
-    };
-    for threads in [1, 2] {
-        println!("{threads} threads");
-        let mut loaded = None;
-        let options = LoadOptions { threads: Some(threads), ..LoadOptions::default() };
-        measure(1, "loads", &mut || loaded = model(options));
-        let Some(mut model) = loaded else { return };
-        let prompt: Vec<TokenId> = (0..256).map(|i| 1000 + 37 * i).collect();
-        measure(256, "prompt of 256", &mut || drop(model.prime(&prompt).unwrap()));
-        for width in [1, 8, 32, 64] {
-            let steps = 16;
-            let mut parents = vec![KvNode::PROMPT; width];
-            measure(steps * width, &format!("batch {width}"), &mut || {
-                for step in 0..steps as u32 {
-                    let rows =
-                        parents.iter().zip(0..).map(|(&parent, i)| row(parent, &[2000 + 17 * i + step]));
-                    let rows: Vec<Row> = rows.collect();
-                    parents = model.extend(&rows).unwrap().iter().map(|row| row[0].node).collect();
-                }
-            });
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [(&str, &[&str]); 6] = [
     ("base", &["digest", "process", "text"]),
     ("domain", &["bug", "cloze", "java", "patch", "token"]),
-    ("means", &["build", "engine", "model", "retrieval"]),
+    ("means", &["build", "defects4j", "engine", "model", "programs", "retrieval"]),
     ("core", &["decode", "validate"]),
     ("run", &["campaign", "record"]),
     ("shell", &["cli", "config", "console"]),

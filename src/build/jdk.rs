@@ -88,8 +88,8 @@ pub fn lowest_level(feature: u32) -> u32 {
     }
 }
 
-/// The given JDK if it is new enough; else the first candidate that compiles `level` as it is, else the first that
-/// compiles it at a higher level.
+/// The given JDK if it is new enough; else the first candidate that compiles `level` as it is, else the first of those
+/// that come nearest to it: old code may not compile at a higher level.
 pub(super) fn choose(given: Option<Jdk>, candidates: &[Jdk], level: Option<u32>) -> Result<Jdk, BuildError> {
     if let Some(jdk) = given {
         let Some(level) = level.filter(|&level| level > jdk.feature) else { return Ok(jdk) };
@@ -98,7 +98,7 @@ pub(super) fn choose(given: Option<Jdk>, candidates: &[Jdk], level: Option<u32>)
     let level_or_any = level.unwrap_or(0);
     let new_enough = || candidates.iter().filter(|jdk| jdk.feature >= level_or_any);
     let exact = new_enough().find(|jdk| level.is_none_or(|level| lowest_level(jdk.feature) <= level));
-    let chosen = exact.or_else(|| new_enough().next()).cloned();
+    let chosen = exact.or_else(|| new_enough().min_by_key(|jdk| lowest_level(jdk.feature))).cloned();
     chosen.ok_or(BuildError::NoJdk { level: level.unwrap_or(8) })
 }
 
@@ -125,7 +125,11 @@ mod tests {
     #[test]
     fn an_old_level_takes_a_jdk_that_still_knows_it() {
         assert_eq!(check(&[25, 17], Some(7)), Some(17));
-        assert_eq!(check(&[25, 17], Some(5)), Some(25), "none knows it, so the level is raised");
+        assert_eq!(
+            check(&[25, 17], Some(5)),
+            Some(17),
+            "none knows it, so the level is raised as little as can be"
+        );
     }
 
     #[test]

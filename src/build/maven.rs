@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use roxmltree::{Document, Node};
 
-use super::{BuildError, Description, parse_level};
+use super::{BuildError, Description, parse_level, reactor};
 use crate::process::{self, End, Finished, Interrupt, Spec};
 
 const DEPENDENCY_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath";
@@ -31,32 +31,75 @@ pub(super) fn describe(
     if !pom.is_file() {
         return Err(BuildError::Missing { what: "POM", path: pom });
     }
-    refuse_reactor(&pom)?;
     let mvn = mvn.ok_or_else(|| BuildError::NoMaven(pom.clone()))?;
+    let maven = Maven { mvn, java_home, scratch, interrupt };
+    if joins_modules(&pom)? {
+        return reactor::describe(&pom, &maven);
+    }
     let (class_path_file, effective_file) = (scratch.join("class-path"), scratch.join("effective-pom.xml"));
-    let mut spec = Spec::new(mvn, scratch, DEADLINE)
-        .args(["-B", "-q", "-Dstyle.color=never", "-f"])
-        .arg(&pom)
+    let spec = maven
+        .spec(&pom)
         .args([DEPENDENCY_PLUGIN, HELP_PLUGIN, "-Dmdep.includeScope=test"])
         .arg(format!("-Dmdep.outputFile={}", class_path_file.display()))
-        .arg(format!("-Doutput={}", effective_file.display()))
-        .inherit(&["PATH", "HOME", "MAVEN_OPTS", "MAVEN_ARGS", "http_proxy", "https_proxy", "no_proxy"])
-        .env("LC_ALL", "C.UTF-8");
-    if let Some(java_home) = java_home {
-        spec = spec.env("JAVA_HOME", java_home);
-    }
-    let finished = process::run(&spec, interrupt)?;
-    if !finished.success() {
-        return Err(failure(&spec, &finished));
-    }
+        .arg(format!("-Doutput={}", effective_file.display()));
+    maven.run(&spec)?;
     let mut description = read_effective_pom(&read(&effective_file)?, &pom)?;
-    description.class_path = read(&class_path_file)?
-        .trim()
-        .split(':')
-        .filter(|entry| !entry.is_empty())
-        .map(PathBuf::from)
-        .collect();
+    description.class_path = read_class_path(&class_path_file)?;
     Ok(description)
+}
+
+/// How Maven is called.
+pub(super) struct Maven<'a> {
+    mvn: &'a Path,
+    java_home: Option<&'a Path>,
+    pub(super) scratch: &'a Path,
+    interrupt: &'a Interrupt,
+}
+
+impl Maven<'_> {
+    /// What Maven makes of a POM and all that it inherits; of its modules too.
+    pub(super) fn effective_pom(&self, pom: &Path) -> Result<String, BuildError> {
+        let file = self.scratch.join("effective-pom.xml");
+        self.run(&self.spec(pom).arg(HELP_PLUGIN).arg(format!("-Doutput={}", file.display())))?;
+        read(&file)
+    }
+
+    /// The jars of a POM, those of its tests included.
+    pub(super) fn class_path(&self, pom: &Path) -> Result<Vec<PathBuf>, BuildError> {
+        let file = self.scratch.join("class-path");
+        let output = format!("-Dmdep.outputFile={}", file.display());
+        self.run(&self.spec(pom).args([DEPENDENCY_PLUGIN, "-Dmdep.includeScope=test"]).arg(output))?;
+        read_class_path(&file)
+    }
+
+    /// Writes a file of our own, in the scratch directory.
+    pub(super) fn write(&self, path: &Path, text: &str) -> Result<(), BuildError> {
+        let io = |source| BuildError::Io { action: "write", path: path.to_owned(), source };
+        std::fs::create_dir_all(path.parent().unwrap_or(self.scratch)).map_err(io)?;
+        std::fs::write(path, text).map_err(io)
+    }
+
+    fn spec(&self, pom: &Path) -> Spec {
+        let spec = Spec::new(self.mvn, self.scratch, DEADLINE)
+            .args(["-B", "-q", "-Dstyle.color=never", "-f"])
+            .arg(pom)
+            .inherit(&["PATH", "HOME", "MAVEN_OPTS", "MAVEN_ARGS", "http_proxy", "https_proxy", "no_proxy"])
+            .env("LC_ALL", "C.UTF-8");
+        match self.java_home {
+            Some(java_home) => spec.env("JAVA_HOME", java_home),
+            None => spec,
+        }
+    }
+
+    fn run(&self, spec: &Spec) -> Result<(), BuildError> {
+        let finished = process::run(spec, self.interrupt)?;
+        if finished.success() { Ok(()) } else { Err(failure(spec, &finished)) }
+    }
+}
+
+fn read_class_path(file: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let text = read(file)?;
+    Ok(text.trim().split(':').filter(|entry| !entry.is_empty()).map(PathBuf::from).collect())
 }
 
 fn read(path: &Path) -> Result<String, BuildError> {
@@ -67,15 +110,13 @@ fn read(path: &Path) -> Result<String, BuildError> {
     })
 }
 
-/// A POM that joins modules has no sources of its own; each module is a project for us.
-fn refuse_reactor(pom: &Path) -> Result<(), BuildError> {
+/// Whether a POM joins modules; then it has no sources of its own.
+fn joins_modules(pom: &Path) -> Result<bool, BuildError> {
     let text = read(pom)?;
     let document =
         Document::parse(&text).map_err(|source| BuildError::Pom { pom: pom.to_owned(), source })?;
-    let modules = children(path(document.root_element(), &["modules"]), "module");
-    let modules: Vec<String> =
-        modules.filter_map(|module| text_of(Some(module))).map(str::to_owned).collect();
-    if modules.is_empty() { Ok(()) } else { Err(BuildError::Reactor { pom: pom.to_owned(), modules }) }
+    let mut modules = children(path(document.root_element(), &["modules"]), "module");
+    Ok(modules.any(|module| text_of(Some(module)).is_some()))
 }
 
 fn failure(spec: &Spec, finished: &Finished) -> BuildError {
@@ -99,7 +140,11 @@ fn failure(spec: &Spec, finished: &Finished) -> BuildError {
 /// Everything but the class path.
 fn read_effective_pom(text: &str, pom: &Path) -> Result<Description, BuildError> {
     let document = Document::parse(text).map_err(|source| BuildError::Pom { pom: pom.to_owned(), source })?;
-    let project = document.root_element();
+    read_project(document.root_element())
+}
+
+/// Everything but the class path, of one project of an effective POM.
+pub(super) fn read_project(project: Node) -> Result<Description, BuildError> {
     let build = path(project, &["build"]);
     let directories = |tag: &str| -> Vec<PathBuf> {
         text_of(build.and_then(|build| path(build, &[tag]))).map(PathBuf::from).into_iter().collect()
@@ -181,11 +226,11 @@ fn plugin<'a, 'i>(build: Option<Node<'a, 'i>>, artifact: &str) -> Option<Node<'a
 }
 
 /// The first child with each name in turn; namespaces do not matter in a POM.
-fn path<'a, 'i>(node: Node<'a, 'i>, names: &[&str]) -> Option<Node<'a, 'i>> {
+pub(super) fn path<'a, 'i>(node: Node<'a, 'i>, names: &[&str]) -> Option<Node<'a, 'i>> {
     names.iter().try_fold(node, |node, name| children(Some(node), name).next())
 }
 
-fn children<'a, 'i, 'n>(
+pub(super) fn children<'a, 'i, 'n>(
     node: Option<Node<'a, 'i>>,
     name: &'n str,
 ) -> impl Iterator<Item = Node<'a, 'i>> + use<'a, 'i, 'n> {
@@ -194,7 +239,7 @@ fn children<'a, 'i, 'n>(
         .filter(move |child| child.is_element() && child.tag_name().name() == name)
 }
 
-fn text_of<'a>(node: Option<Node<'a, '_>>) -> Option<&'a str> {
+pub(super) fn text_of<'a>(node: Option<Node<'a, '_>>) -> Option<&'a str> {
     node?.text().map(str::trim).filter(|text| !text.is_empty())
 }
 
@@ -260,13 +305,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pom_of_modules_is_refused_with_their_names() {
+    fn a_pom_that_joins_modules_is_told_from_others() {
         let dir = tempfile::tempdir().unwrap();
         let pom = dir.path().join("pom.xml");
-        std::fs::write(&pom, "<project><modules><module>a</module><module>b</module></modules></project>")
-            .unwrap();
-        let error = refuse_reactor(&pom).unwrap_err();
-        assert!(error.to_string().contains("(a, b); name one of them with `--project`"), "{error}");
+        let joins = |inside: &str| {
+            std::fs::write(&pom, format!("<project>{inside}</project>")).unwrap();
+            joins_modules(&pom).unwrap()
+        };
+        assert!(joins("<modules><module>a</module></modules>"));
+        assert!(!joins("<modules/>") && !joins(""));
     }
 
     #[test]

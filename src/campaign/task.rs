@@ -5,23 +5,27 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::samples::Ranked;
-use crate::bug::{Lines, Location};
+use super::subject::Benchmark;
+use crate::bug::{Hunk, Lines};
 use crate::decode::{Counters, StopReason};
 use crate::engine;
 use crate::java::test_id::TestId;
+use crate::model::Download;
 use crate::validate::Baseline;
 
 /// What is to be repaired, and where the run is kept.
 #[derive(Debug, Clone)]
 pub struct Task {
+    /// Name of the bug: the benchmark's, or file and lines.
+    pub name: String,
     /// The project's root, absolute.
     pub root: PathBuf,
-    /// The hunk's place.
-    pub location: Location,
-    /// Insert before the line instead of replacing it.
-    pub insert: bool,
+    /// Where the fault is.
+    pub hunks: Vec<Hunk>,
     /// Tests that show the bug.
     pub tests: Vec<TestId>,
+    /// What a benchmark says of it.
+    pub benchmark: Option<Benchmark>,
     /// Where the run is kept.
     pub run_dir: PathBuf,
     /// Whether an earlier run in that directory is dropped.
@@ -37,6 +41,8 @@ pub enum Progress<'a> {
     Stage(&'a str),
     /// Something that the user should know.
     Note(String),
+    /// A part of the model is fetched.
+    Download(&'a Download),
     /// The bug shows as it should.
     Baseline(&'a Baseline),
     /// Figures of the search and of validation.
@@ -122,6 +128,11 @@ pub struct OutsideSources {
     /// The roots.
     pub roots: Vec<String>,
 }
+
+/// A bug of several hunks.
+#[derive(Debug, thiserror::Error)]
+#[error("the fault is in {0} places: only bugs of one place can be repaired")]
+pub struct SeveralHunks(pub usize);
 
 /// A source file that cannot be read.
 #[derive(Debug, thiserror::Error)]

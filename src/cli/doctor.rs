@@ -1,14 +1,18 @@
 //! `repair doctor`: every part found or missing, with the command that mends it.
 
+use std::path::Path;
+
 use serde::Serialize;
 
+use super::bugs;
 use crate::build::jdk::find_jdks;
 use crate::cli::Exit;
-use crate::config::flags::{DoctorFlags, Format};
+use crate::config::flags::{BenchmarkFlags, DoctorFlags, Format};
 use crate::config::{self, Environment, Parts};
 use crate::console::Console;
+use crate::defects4j::checkout::required_java;
 use crate::engine;
-use crate::model::{self, LoadOptions};
+use crate::model::{self, Hub, LoadOptions};
 use crate::process::Interrupt;
 use crate::validate::sandbox::Sandbox;
 
@@ -32,11 +36,13 @@ struct Part {
 pub fn run(
     flags: &DoctorFlags,
     environment: &Environment,
+    here: Option<&Path>,
     interrupt: &Interrupt,
     console: &Console,
 ) -> anyhow::Result<Exit> {
     let parts = config::parts(&flags.parts, environment)?;
-    let found = examine(&parts, interrupt)?;
+    let mut found = examine(&parts, interrupt)?;
+    found.push(benchmark(environment, here));
     console.data(&match flags.format {
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&found)?),
         Format::Text => found.iter().map(line).collect(),
@@ -105,8 +111,24 @@ fn examine(parts: &Parts, interrupt: &Interrupt) -> anyhow::Result<Vec<Part>> {
     ])
 }
 
+/// Defects4J with its release, and what of it does not work with every Java.
+fn benchmark(environment: &Environment, here: Option<&Path>) -> Part {
+    let found = bugs::defects4j(&BenchmarkFlags::default(), environment, here);
+    let described = found.map(|(framework, _)| {
+        let version = framework.version().unwrap_or_else(|| "of unknown release".to_owned());
+        let java = required_java(&framework).map_or_else(String::new, |release| {
+            format!("; its own compile and test need Java {release}, which nothing here uses")
+        });
+        format!("{version} in {}{java}", framework.home().display())
+    });
+    part("Defects4J", false, described, "export DEFECTS4J_HOME=DIR")
+}
+
 fn weights(parts: &Parts) -> Result<String, String> {
-    let model = model::load(&parts.model, LoadOptions { threads: parts.threads, ..LoadOptions::default() });
+    // Nothing is fetched for being looked at.
+    let hub = Hub { offline: true, ..parts.hub.clone() };
+    let options = LoadOptions { threads: parts.threads, device: parts.device, ..LoadOptions::default() };
+    let model = model::locate(&parts.model, &hub, &mut |_| ()).and_then(|path| model::load(&path, options));
     let model = model.map_err(|error| one_line(&error))?;
     let identity = model.identity();
     Ok(format!("{} ({}) in {}", identity.name, identity.architecture, identity.path.display()))

@@ -2,13 +2,16 @@
 
 use crate::bug::BugError;
 use crate::build::BuildError;
-use crate::campaign::{Changed, Interrupted, OtherRun, OutsideSources, Unreadable};
+use crate::campaign::subject::{NoHunk, NotAsRecorded};
+use crate::campaign::{Changed, Interrupted, OtherRun, OutsideSources, SeveralHunks, Unreadable};
 use crate::cloze::OutOfRange;
 use crate::config::ConfigError;
 use crate::decode::DecodeError;
+use crate::defects4j::Defects4jError;
 use crate::engine::EngineError;
 use crate::model::ModelError;
 use crate::process::ProcessError;
+use crate::programs::ProgramsError;
 use crate::record::RecordError;
 use crate::text::TextError;
 use crate::validate::ValidateError;
@@ -55,7 +58,19 @@ impl Exit {
         if let Some(error) = cause.downcast_ref::<BuildError>() {
             return Some(of_build(error));
         }
+        if let Some(error) = cause.downcast_ref::<Defects4jError>() {
+            return Some(of_defects4j(error));
+        }
+        if let Some(error) = cause.downcast_ref::<ProgramsError>() {
+            let is_usage = matches!(error, ProgramsError::NoSuchProgram(_));
+            return Some(if is_usage { Exit::Usage } else { Exit::Environment });
+        }
+        if cause.is::<NotAsRecorded>() {
+            return Some(Exit::NotReproduced);
+        }
         let is_usage = cause.is::<ConfigError>()
+            || cause.is::<NoHunk>()
+            || cause.is::<SeveralHunks>()
             || cause.is::<BugError>()
             || cause.is::<OutOfRange>()
             || cause.is::<OtherRun>()
@@ -101,7 +116,6 @@ fn of_build(error: &BuildError) -> Exit {
         | BuildError::Missing { .. }
         | BuildError::NoSources(_)
         | BuildError::Charset(_)
-        | BuildError::Reactor { .. }
         | BuildError::Level(_) => Exit::Usage,
         BuildError::Pom { .. } | BuildError::Maven { .. } => Exit::NotReproduced,
         BuildError::NoJdk { .. }
@@ -111,5 +125,21 @@ fn of_build(error: &BuildError) -> Exit {
         | BuildError::Io { .. }
         | BuildError::Process(_) => Exit::Environment,
         BuildError::Interrupted => Exit::Interrupted,
+    }
+}
+
+fn of_defects4j(error: &Defects4jError) -> Exit {
+    match error {
+        Defects4jError::NoSuchProject { .. }
+        | Defects4jError::NoSuchBug { .. }
+        | Defects4jError::OtherCheckout { .. }
+        | Defects4jError::OtherText { .. } => Exit::Usage,
+        Defects4jError::NotFound
+        | Defects4jError::NotAHome(_)
+        | Defects4jError::Malformed { .. }
+        | Defects4jError::Diff { .. }
+        | Defects4jError::Checkout { .. }
+        | Defects4jError::Io { .. }
+        | Defects4jError::Process(_) => Exit::Environment,
     }
 }

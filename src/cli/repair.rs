@@ -1,13 +1,17 @@
-//! `repair --project DIR --at FILE:LINES --test CLASS#METHOD`.
+//! `repair --project DIR --at FILE:LINES --test CLASS#METHOD` and `repair --bug BUG`.
 
 use std::path::{Path, PathBuf};
 
-use crate::campaign::{self, Summary, Task};
+use super::bugs;
+use crate::bug::{BugId, Hunk};
+use crate::campaign::subject::{self, Benchmark, CheckoutPlace};
+use crate::campaign::{self, Progress, Summary, Task};
 use crate::cli::Exit;
 use crate::config::flags::{Flags, Format};
 use crate::config::{self, Environment};
 use crate::console::Console;
 use crate::digest::sha256;
+use crate::java::test_id::TestId;
 use crate::process::Interrupt;
 
 /// Repairs one bug and prints what came out.
@@ -18,18 +22,21 @@ pub fn run(
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> anyhow::Result<Exit> {
-    let root = absolute(&flags.project, here);
-    let config = config::resolve(flags, environment, &root)?;
-    let location = flags.at.clone().expect("clap requires the place");
+    let found = match &flags.bug {
+        Some(bug) => of_benchmark(flags, bug, environment, here, interrupt, console)?,
+        None => in_project(flags, here)?,
+    };
+    let config = config::resolve(flags, environment, &found.root)?;
     let run_dir = match &flags.run_dir {
         Some(dir) => absolute(dir, here),
-        None => config.parts.cache.join("runs").join(run_name(flags, &root)),
+        None => config.parts.cache.join("runs").join(found.run_name()),
     };
     let task = Task {
-        root,
-        location,
-        insert: flags.insert,
-        tests: flags.tests.clone(),
+        name: found.name,
+        root: found.root,
+        hunks: found.hunks,
+        tests: found.tests,
+        benchmark: found.benchmark,
         run_dir,
         fresh: flags.fresh,
         no_sandbox: flags.no_sandbox,
@@ -49,19 +56,76 @@ pub fn run(
     Ok(if summary.plausible > 0 { Exit::Success } else { Exit::NoPatch })
 }
 
+/// What is to be repaired.
+struct Found {
+    name: String,
+    root: PathBuf,
+    hunks: Vec<Hunk>,
+    tests: Vec<TestId>,
+    benchmark: Option<Benchmark>,
+}
+
+impl Found {
+    /// A name that the same command always has: the project's, the bug's, and a hash of both with the tests.
+    fn run_name(&self) -> String {
+        if self.benchmark.is_some() {
+            return self.name.clone();
+        }
+        let hunks: Vec<String> = self.hunks.iter().map(ToString::to_string).collect();
+        let tests: Vec<String> = self.tests.iter().map(ToString::to_string).collect();
+        let text = format!("{}\n{}\n{}", self.root.display(), hunks.join("\n"), tests.join("\n"));
+        let project = self.root.file_name().unwrap_or_default().to_string_lossy();
+        format!("{project}-{}-{}", self.name, &sha256(text.as_bytes())[..8])
+    }
+}
+
+/// A place that the user named.
+fn in_project(flags: &Flags, here: Option<&Path>) -> anyhow::Result<Found> {
+    let location = flags.at.clone().expect("clap requires the place");
+    let hunk = Hunk { lines: location.lines(flags.insert)?, file: location.file };
+    Ok(Found {
+        name: hunk.name(),
+        root: absolute(&flags.project, here),
+        hunks: vec![hunk],
+        tests: flags.tests.clone(),
+        benchmark: None,
+    })
+}
+
+/// A bug of a benchmark; its checkout is made if it is not there.
+fn of_benchmark(
+    flags: &Flags,
+    bug: &BugId,
+    environment: &Environment,
+    here: Option<&Path>,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> anyhow::Result<Found> {
+    let parts = config::parts(&flags.parts, environment)?;
+    let checkout = flags.checkout.as_ref().map(|dir| absolute(dir, here));
+    let place = CheckoutPlace::new(checkout, &parts.cache, bug);
+    console.progress(&Progress::Stage("checkout"));
+    let subject = if let Some(collection) = bugs::collection(&bug.project) {
+        let programs = bugs::Place { flags: &flags.benchmarks, environment, here }.programs(collection)?;
+        subject::of_programs(&programs, bug, &place)?
+    } else {
+        let (framework, command) = bugs::defects4j(&flags.benchmarks, environment, here)?;
+        subject::of_defects4j(&framework, &command, bug, &place, interrupt)?
+    };
+    console.note(&format!("{bug} of {}, checkout in {}", subject.benchmark.source, subject.root.display()));
+    Ok(Found {
+        name: bug.to_string(),
+        tests: subject.triggers(),
+        root: subject.root,
+        hunks: subject.hunks,
+        benchmark: Some(subject.benchmark),
+    })
+}
+
 /// The file may be written relative to the working directory or to the root; the root is canonical.
 pub(super) fn absolute(path: &Path, here: Option<&Path>) -> PathBuf {
     let joined = here.map_or_else(|| path.to_owned(), |here| here.join(path));
     joined.canonicalize().unwrap_or(joined)
-}
-
-/// A name that the same command always has: the project's, the bug's, and a hash of both with the tests.
-fn run_name(flags: &Flags, root: &Path) -> String {
-    let location = flags.at.as_ref().expect("clap requires the place");
-    let tests: Vec<String> = flags.tests.iter().map(ToString::to_string).collect();
-    let digest = sha256(format!("{}\n{location}\n{}", root.display(), tests.join("\n")).as_bytes());
-    let project = root.file_name().unwrap_or_default().to_string_lossy();
-    format!("{project}-{}-{}", campaign::bug_name(location, flags.insert), &digest[..8])
 }
 
 fn text(summary: &Summary) -> anyhow::Result<String> {

@@ -34,7 +34,7 @@ pub fn run(
     let paths =
         if flags.tokenizers.is_empty() { vec![parts.model.clone()] } else { flags.tokenizers.clone() };
     let tokenizers = paths.iter().map(|path| model::load_tokenizer(path)).collect::<Result<Vec<_>, _>>()?;
-    let project = campaign::inspect(&root, &parts, &overrides, scratch.path(), interrupt)?;
+    let project = campaign::inspect_project(&root, &parts, &overrides, scratch.path(), interrupt)?;
     let mut engine = campaign::start_server(&parts, &project, scratch.path(), interrupt)?;
     let spells: Vec<_> =
         tokenizers.iter().map(|tokenizer| move |text: &str| spell(tokenizer, text)).collect();

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::bug::Location;
+use crate::bug::{BugId, Location};
 use crate::java::project::BuildTool;
 use crate::java::test_id::TestId;
+use crate::model::DeviceChoice;
 
 /// Writes patches for buggy Java programs
 ///
@@ -36,6 +37,38 @@ pub enum Command {
     Doctor(DoctorFlags),
     /// Feeds real code to the language server's oracle, token by token, and says what it refused
     Replay(ReplayFlags),
+    /// Lists the bugs of a benchmark with their facts
+    Bugs(BugsFlags),
+    /// Lists the models that are known by name, with their licences and what of them is on this machine
+    Models(ModelsFlags),
+}
+
+/// Flags of `repair bugs`.
+#[derive(Debug, Args)]
+pub struct BugsFlags {
+    /// Projects, such as `Lang` or `QuixBugs`, or bugs, such as `Lang-6` [default: all of Defects4J]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Where the benchmarks are
+    #[command(flatten)]
+    pub benchmarks: BenchmarkFlags,
+    /// How the list is written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// Where the benchmarks are.
+#[derive(Debug, Clone, Default, Args)]
+pub struct BenchmarkFlags {
+    /// The `defects4j` command [default: that of `DEFECTS4J_HOME`, else on PATH]
+    #[arg(long, value_name = "FILE", help_heading = "Bug")]
+    pub defects4j: Option<PathBuf>,
+    /// Directory of `QuixBugs` [default: `QUIXBUGS_HOME`]
+    #[arg(long, value_name = "DIR", help_heading = "Bug")]
+    pub quixbugs: Option<PathBuf>,
+    /// Directory of `HumanEval-Java` [default: `HUMANEVAL_HOME`]
+    #[arg(long, value_name = "DIR", help_heading = "Bug")]
+    pub humaneval: Option<PathBuf>,
 }
 
 /// Flags of `repair doctor`.
@@ -49,21 +82,38 @@ pub struct DoctorFlags {
     pub format: Format,
 }
 
+/// Flags of `repair models`.
+#[derive(Debug, Args)]
+pub struct ModelsFlags {
+    /// How the answer is written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
 /// Flags of a repair.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Flags {
+    /// A bug of a benchmark: `Closure-133`, `QuixBugs-GCD`, `HumanEval-ADD`
+    #[arg(long, value_name = "BUG", help_heading = "Bug", conflicts_with_all = ["project", "at", "tests", "insert"])]
+    pub bug: Option<BugId>,
+    /// Checkout of the bug; made where it is not there [default: below the cache]
+    #[arg(long, value_name = "DIR", help_heading = "Bug", requires = "bug")]
+    pub checkout: Option<PathBuf>,
+    /// Where the benchmarks are
+    #[command(flatten)]
+    pub benchmarks: BenchmarkFlags,
     /// Directory of the project
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Bug")]
     pub project: PathBuf,
     /// Buggy lines, counted from 1: `FILE:LINE` or `FILE:FIRST-LAST`
-    #[arg(long, value_name = "FILE:LINES", help_heading = "Bug", required = true)]
+    #[arg(long, value_name = "FILE:LINES", help_heading = "Bug", required_unless_present = "bug")]
     pub at: Option<Location>,
     /// Insert before the line instead of replacing it
     #[arg(long, help_heading = "Bug")]
     pub insert: bool,
     /// A failing test that shows the bug; may be given several times
-    #[arg(long = "test", value_name = "CLASS#METHOD", help_heading = "Bug", required = true)]
+    #[arg(long = "test", value_name = "CLASS#METHOD", help_heading = "Bug", required_unless_present = "bug")]
     pub tests: Vec<TestId>,
 
     /// What the project is made of
@@ -205,9 +255,12 @@ pub struct ReplayFlags {
 /// Where the parts of the environment are.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PartFlags {
-    /// Model weights: a GGUF file or a directory with one
-    #[arg(long, value_name = "PATH", help_heading = "Environment")]
+    /// Model: a GGUF file, a checkpoint's directory, or a name (`repair models` lists them); `:VARIANT` chooses one of several files
+    #[arg(long, value_name = "PATH|NAME[:VARIANT]", help_heading = "Environment")]
     pub model: Option<PathBuf>,
+    /// Where the model computes: cpu, cuda, cuda:N or metal [default: cpu]
+    #[arg(long, value_name = "DEVICE", help_heading = "Environment")]
+    pub device: Option<DeviceChoice>,
     /// JDK that compiles and runs the project
     #[arg(long, value_name = "DIR", help_heading = "Environment")]
     pub jdk: Option<PathBuf>,

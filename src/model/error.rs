@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::device::DeviceChoice;
+use crate::token::TokenId;
+
 /// What can go wrong with a model.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -13,6 +16,77 @@ pub enum ModelError {
         /// Why not.
         #[source]
         source: Box<WeightsError>,
+    },
+    /// The model is not on this machine, and must not or cannot be fetched.
+    #[error("model `{name}` is not in `{}` and the hub may not be asked: unset HF_HUB_OFFLINE, or give a directory", .cache.display())]
+    Offline {
+        /// The model.
+        name: String,
+        /// The hub's cache.
+        cache: PathBuf,
+    },
+    /// The hub did not give a file.
+    #[error("cannot fetch `{file}` of `{name}` from the hub")]
+    Hub {
+        /// The model.
+        name: String,
+        /// The file.
+        file: String,
+        /// What the hub or the network said.
+        #[source]
+        source: Box<hf_hub::api::sync::ApiError>,
+    },
+    /// A model of the hub without files that this program reads.
+    #[error("`{name}` has no {what} on the hub")]
+    NotOnHub {
+        /// The model.
+        name: String,
+        /// What is missing.
+        what: String,
+    },
+    /// A directory whose files do not tell which of them is meant.
+    #[error("`{}` does not hold exactly one GGUF file of the variant `{variant}`", .dir.display())]
+    NoVariant {
+        /// The directory.
+        dir: PathBuf,
+        /// What stood behind the colon.
+        variant: String,
+    },
+    /// A file differs from what the hub says of it.
+    #[error("`{}` was damaged on its way: its SHA-256 is {found}, not {expected}; it was removed", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A file of the cache cannot be read.
+    #[error("cannot read `{}`", .path.display())]
+    Cache {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The build has no code for the device.
+    #[error("this build cannot compute on {device}: build it with `cargo build --features {feature}`")]
+    NoFeature {
+        /// What was asked for.
+        device: DeviceChoice,
+        /// The feature of the build that it needs.
+        feature: &'static str,
+    },
+    /// The device cannot be opened.
+    #[error("cannot open the device {device}")]
+    Device {
+        /// What was asked for.
+        device: DeviceChoice,
+        /// The driver's own error.
+        #[source]
+        source: candle_core::Error,
     },
     /// The threads for the arithmetic could not be started.
     #[error("cannot start {threads} threads for the model")]
@@ -93,11 +167,74 @@ pub enum WeightsError {
     #[error("cannot read it")]
     Read(#[from] std::io::Error),
     /// A directory that holds no single weights file.
-    #[error("the directory holds {count} `.gguf` files, not exactly one")]
+    #[error("the directory holds {count} `.gguf` files, not exactly one, and no `config.json`")]
     NotOne {
         /// How many it holds.
         count: usize,
     },
+    /// A checkpoint without weights.
+    #[error("no `model.safetensors` or `pytorch_model.bin`, whole or with an index, beside `config.json`")]
+    NoWeights,
+    /// A part that the index of a checkpoint names.
+    #[error("the index names `{0}`, which is not there")]
+    MissingPart(String),
+    /// One of several weights files cannot be used.
+    #[error("cannot use `{}`", .path.display())]
+    Part {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: Box<WeightsError>,
+    },
+    /// A checkpoint without a tokenizer.
+    #[error("no `tokenizer.json`, nor `vocab.json` with `merges.txt`, beside `config.json`")]
+    NoTokenizer,
+    /// A file that is no JSON of its kind.
+    #[error("`{}` is not understood", .path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A line of `merges.txt` that is no pair.
+    #[error("`merges.txt` has the line `{0}`, which is no pair of tokens")]
+    Merges(String),
+    /// A token id that no vocabulary reaches.
+    #[error("token id {0} is out of all proportion")]
+    TokenId(TokenId),
+    /// The header of a safetensors file makes no sense or stops in the middle.
+    #[error("not a safetensors file, or its header is damaged or cut short")]
+    SafetensorsHeader,
+    /// A pickled file that cannot be read.
+    #[error(
+        "not a PyTorch archive of tensors, or cut short (files older than PyTorch 1.6 must be saved again)"
+    )]
+    Pickle(#[source] candle_core::Error),
+    /// A tensor of whole numbers, or of numbers that are packed in a way of their own.
+    #[error("tensor `{name}` holds {found}, not floating-point numbers of 16 to 64 bits")]
+    Dtype {
+        /// Name of the tensor.
+        name: String,
+        /// Its type.
+        found: String,
+    },
+    /// A tensor that is a part of another's memory.
+    #[error("tensor `{0}` was saved as a view of another; save it by itself")]
+    View(String),
+    /// The weights do not fit into memory.
+    #[error("needs {} of memory, of which {} are free", gib(*.needed), gib(*.free))]
+    Memory {
+        /// Bytes that the numbers take where they are computed with.
+        needed: u64,
+        /// Bytes that the system can give.
+        free: u64,
+    },
+    /// The numbers of a tensor are no numbers.
+    #[error("tensor `{0}` holds NaN or infinity")]
+    NotFinite(String),
     /// The file does not start like a GGUF file.
     #[error("not a GGUF file")]
     NotGguf,
@@ -115,9 +252,9 @@ pub enum WeightsError {
         len: u64,
     },
     /// An architecture that this program has no code for.
-    #[error("architecture `{found}` is not supported (only `llama` is)")]
+    #[error("architecture `{found}` is not supported")]
     Architecture {
-        /// `general.architecture` of the file.
+        /// `general.architecture` of a GGUF file, `model_type` of a `config.json`.
         found: String,
     },
     /// A metadata key that must be there is not.
@@ -154,13 +291,13 @@ pub enum WeightsError {
         source: candle_core::Error,
     },
     /// A tokenizer model other than byte-level BPE.
-    #[error("tokenizer model `{found}` is not supported (only `gpt2` is)")]
+    #[error("tokenizer model `{found}` is not supported (only byte pairs are)")]
     TokenizerModel {
-        /// `tokenizer.ggml.model` of the file.
+        /// `tokenizer.ggml.model` of a GGUF file, `model.type` of a `tokenizer.json`.
         found: String,
     },
     /// A pre-tokenizer whose rules this program does not know.
-    #[error("pre-tokenizer `{found}` is not supported (only `smollm` is)")]
+    #[error("pre-tokenizer `{found}` is not supported")]
     PreTokenizer {
         /// `tokenizer.ggml.pre` of the file.
         found: String,
@@ -187,4 +324,9 @@ pub enum WeightsError {
         /// Rows of the embedding.
         rows: usize,
     },
+}
+
+/// Bytes for people.
+fn gib(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }

@@ -11,7 +11,7 @@ use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{Device, Tensor};
 
 use super::error::WeightsError;
-use super::llama::Weights;
+use super::weights::{Weights, check_shape};
 
 const MAGIC: &[u8] = b"GGUF";
 const ALIGNMENT_KEY: &[u8] = b"general.alignment";
@@ -108,6 +108,20 @@ impl Gguf {
         Ok(self.info(name)?.shape.dims().first().copied().unwrap_or(0))
     }
 
+    /// Numbers in all tensors.
+    pub(super) fn n_numbers(&self) -> u64 {
+        self.content
+            .tensor_infos
+            .values()
+            .map(|info| info.shape.elem_count() as u64)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Whether there is such a tensor.
+    pub(super) fn has_tensor(&self, name: &str) -> bool {
+        self.content.tensor_infos.contains_key(name)
+    }
+
     fn info(&self, name: &str) -> Result<&TensorInfo, WeightsError> {
         self.content.tensor_infos.get(name).ok_or_else(|| WeightsError::MissingTensor(name.to_owned()))
     }
@@ -115,15 +129,11 @@ impl Gguf {
 
 impl Weights for Gguf {
     fn has(&self, name: &str) -> bool {
-        self.content.tensor_infos.contains_key(name)
+        self.has_tensor(name)
     }
 
     fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, WeightsError> {
-        let found = self.info(name)?.shape.dims();
-        if found != shape {
-            let (name, expected, found) = (name.to_owned(), shape.to_vec(), found.to_vec());
-            return Err(WeightsError::Shape { name, expected, found });
-        }
+        check_shape(name, self.info(name)?.shape.dims(), shape)?;
         let device = Device::Cpu;
         let tensor = self.content.tensor(&mut self.reader, name, &device).and_then(|t| t.dequantize(&device));
         tensor.map_err(|source| WeightsError::Tensor { name: name.to_owned(), source })

@@ -12,7 +12,7 @@ const ROWS: usize = 32;
 /// `x` `[rows, in]` times the transposed `weight` `[out, in]`.
 pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let rows = x.dim(0)?;
-    if rows == 1 {
+    if rows == 1 || !x.device().is_cpu() {
         return x.matmul(&weight.t()?);
     }
     let block = |start: usize| {
@@ -50,9 +50,14 @@ impl CustomOp1 for Transpose {
     }
 }
 
+/// `silu(a) * b`.
+pub(super) fn silu_product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if a.device().is_cpu() { a.apply_op2_no_bwd(b, &SiluProduct) } else { a.silu()? * b }
+}
+
 /// `silu(a) * b` in one go. Candle's own operations take two passes, and from 65,536 elements on they spread over a pool
 /// of spinning threads, whose size only the environment decides.
-pub(super) struct SiluProduct;
+struct SiluProduct;
 
 /// Elements for which another thread is worth its while.
 const SILU_CHUNK: usize = 8192;

@@ -1,5 +1,7 @@
 //! A model whose weights are on this machine: tokenizer, layout, network and key-value pool put together.
 
+mod gguf_model;
+mod hub_model;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +14,8 @@ use sha2::{Digest, Sha256};
 use crate::digest::hex;
 
 use super::error::{ModelError, WeightsError};
-use super::gguf::Gguf;
-use super::layout::SuffixFirst;
-use super::llama::{Config, Llama, Rotary};
+use super::layout::Layout;
+use super::network::{Network, Place};
 use super::pool::KvPool;
 use super::tokenizer::Tokenizer;
 use super::{
@@ -22,13 +23,21 @@ use super::{
     Vocabulary,
 };
 
-/// A llama from a GGUF file.
+/// What a format's reader makes of the files.
+struct Loaded {
+    identity: Identity,
+    tokenizer: Tokenizer,
+    layout: Layout,
+    network: Box<dyn Network>,
+}
+
+/// A model from files.
 pub(super) struct LocalModel {
     identity: Identity,
     tokenizer: Tokenizer,
-    layout: SuffixFirst,
-    budget: PromptBudget,
-    llama: Llama,
+    layout: Layout,
+    budget: Option<PromptBudget>,
+    network: Box<dyn Network>,
     pool: KvPool,
     /// All arithmetic runs inside: gemm takes the threads of the pool that it is called in.
     threads: Option<rayon::ThreadPool>,
@@ -36,38 +45,29 @@ pub(super) struct LocalModel {
 
 impl LocalModel {
     pub(super) fn load(path: &Path, options: LoadOptions) -> Result<Self, ModelError> {
+        let place = options.device.place()?;
         let threads = options.threads.map(threads).transpose()?;
-        let load = || Self::from_file(path, options);
+        let load = || -> Result<Loaded, WeightsError> {
+            match files(path)? {
+                Files::Gguf(file) => gguf_model::load(&file, &place),
+                Files::Checkpoint(dir) => hub_model::load(&dir, &place),
+            }
+        };
         let loaded = match &threads {
             Some(threads) => threads.install(load),
             None => load(),
         };
-        let model = loaded
+        let Loaded { identity, tokenizer, layout, network } = loaded
             .map_err(|source| ModelError::Weights { path: path.to_owned(), source: Box::new(source) })?;
-        Ok(Self { threads, ..model })
+        let pool = KvPool::new(network.as_ref(), options.kv_bytes);
+        Ok(Self { identity, tokenizer, layout, budget: options.budget, network, pool, threads })
     }
 
-    fn from_file(path: &Path, options: LoadOptions) -> Result<Self, WeightsError> {
-        let path = weights_file(path)?;
-        let mut gguf = Gguf::open(&path)?;
-        let config = config(&gguf)?;
-        let tokenizer = Tokenizer::from_gguf(&gguf)?;
-        if tokenizer.vocabulary().len() != config.vocabulary {
-            let (tokens, rows) = (tokenizer.vocabulary().len(), config.vocabulary);
-            return Err(WeightsError::VocabularySize { tokens, rows });
-        }
-        let layout = SuffixFirst::new(&tokenizer)?;
-        let identity = identity(&gguf, &path)?;
-        let llama = Llama::load(config, &mut gguf)?;
-        let pool = KvPool::new(&llama.config, options.kv_bytes);
-        Ok(Self { identity, tokenizer, layout, budget: options.budget, llama, pool, threads: None })
-    }
-
-    fn on_threads<T: Send>(&mut self, compute: impl FnOnce(&Llama, &mut KvPool) -> T + Send) -> T {
-        let (llama, pool) = (&self.llama, &mut self.pool);
+    fn on_threads<T: Send>(&mut self, compute: impl FnOnce(&mut dyn Network, &mut KvPool) -> T + Send) -> T {
+        let (network, pool) = (self.network.as_mut(), &mut self.pool);
         match &self.threads {
-            Some(threads) => threads.install(|| compute(llama, pool)),
-            None => compute(llama, pool),
+            Some(threads) => threads.install(|| compute(network, pool)),
+            None => compute(network, pool),
         }
     }
 }
@@ -82,11 +82,11 @@ impl Model for LocalModel {
     }
 
     fn hole_end(&self) -> HoleEnd {
-        HoleEnd::Structural
+        self.layout.hole_end()
     }
 
     fn prompt(&self, parts: &PromptParts) -> Result<Prompt, ModelError> {
-        self.layout.lay_out(&self.tokenizer, parts, self.budget, self.llama.config.window)
+        self.layout.lay_out(&self.tokenizer, parts, self.budget, self.network.shape().window)
     }
 
     fn encode(&self, text: &str) -> Result<Vec<TokenId>, ModelError> {
@@ -94,11 +94,11 @@ impl Model for LocalModel {
     }
 
     fn prime(&mut self, prompt: &[TokenId]) -> Result<Vec<f32>, ModelError> {
-        self.on_threads(|llama, pool| pool.prime(llama, prompt))
+        self.on_threads(|network, pool| pool.prime(network, prompt))
     }
 
     fn extend(&mut self, rows: &[Row]) -> Result<Vec<Vec<Position>>, ModelError> {
-        self.on_threads(|llama, pool| pool.extend(llama, rows))
+        self.on_threads(|network, pool| pool.extend(network, rows))
     }
 }
 
@@ -107,77 +107,65 @@ fn threads(threads: usize) -> Result<rayon::ThreadPool, ModelError> {
     pool.map_err(|source| ModelError::Threads { threads, source })
 }
 
-/// The file itself, or the only `.gguf` file of a directory.
-fn weights_file(path: &Path) -> Result<PathBuf, WeightsError> {
+/// Refuses weights of so many numbers if they do not fit into the memory that is free.
+fn check_memory(numbers: u64, place: &Place) -> Result<(), WeightsError> {
+    let needed = numbers.saturating_mul(place.dtype.size_in_bytes() as u64);
+    match free_memory().filter(|_| place.device.is_cpu()) {
+        Some(free) if needed > free => Err(WeightsError::Memory { needed, free }),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that the system says it can give; `None` where it does not say.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// What a path leads to.
+enum Files {
+    /// One GGUF file.
+    Gguf(PathBuf),
+    /// A directory with a `config.json`.
+    Checkpoint(PathBuf),
+}
+
+/// A checkpoint's directory; else the file itself, or the only `.gguf` file of a directory.
+fn files(path: &Path) -> Result<Files, WeightsError> {
     if !path.is_dir() {
-        return Ok(path.to_owned());
+        return Ok(Files::Gguf(path.to_owned()));
+    }
+    if path.join(hub_model::CONFIG).is_file() {
+        return Ok(Files::Checkpoint(path.to_owned()));
     }
     let entries =
         std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     let is_weights = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "gguf");
     let mut files: Vec<PathBuf> = entries.into_iter().filter(is_weights).collect();
     match (files.pop(), files.len()) {
-        (Some(file), 0) => Ok(file),
+        (Some(file), 0) => Ok(Files::Gguf(file)),
         (last, others) => Err(WeightsError::NotOne { count: others + usize::from(last.is_some()) }),
     }
 }
 
-fn identity(gguf: &Gguf, path: &Path) -> Result<Identity, WeightsError> {
-    let file_stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Identity {
-        name: gguf.optional_text("general.name").map_or_else(file_stem, str::to_owned),
-        architecture: gguf.text("general.architecture")?.to_owned(),
-        path: path.to_owned(),
-        sha256: sha256(path)?,
-        licence: gguf.optional_text("general.license").map(str::to_owned),
-    })
+/// The digest of a file, or of several: of their digests in order.
+pub(super) fn sha256(paths: &[PathBuf]) -> std::io::Result<String> {
+    let digests = paths.iter().map(|path| digest(path)).collect::<std::io::Result<Vec<_>>>()?;
+    match digests.as_slice() {
+        [one] => Ok(hex(one)),
+        many => Ok(hex(&Sha256::digest(many.concat()))),
+    }
 }
 
-fn sha256(path: &Path) -> std::io::Result<String> {
+fn digest(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; 1 << 16];
     loop {
         match file.read(&mut block)? {
-            0 => {
-                return Ok(hex(&hash.finalize()));
-            }
+            0 => return Ok(hash.finalize().to_vec()),
             n => hash.update(&block[..n]),
         }
     }
-}
-
-/// The shape of the network, from the metadata of a llama.
-fn config(gguf: &Gguf) -> Result<Config, WeightsError> {
-    let found = gguf.text("general.architecture")?;
-    if found != "llama" {
-        return Err(WeightsError::Architecture { found: found.to_owned() });
-    }
-    let (width, heads) = (gguf.count("llama.embedding_length")?, gguf.count("llama.attention.head_count")?);
-    let kv_heads = gguf.optional_count("llama.attention.head_count_kv")?.unwrap_or(heads);
-    let head_width = gguf.optional_count("llama.attention.key_length")?.unwrap_or(width / heads);
-    let wrong = |key: &str, expected| Err(WeightsError::BadValue { key: key.to_owned(), expected });
-    if heads % kv_heads != 0 {
-        return wrong("llama.attention.head_count_kv", "a divisor of the number of heads");
-    }
-    if head_width == 0 || head_width % 2 != 0 {
-        return wrong("llama.attention.head_count", "such that heads have an even width");
-    }
-    if gguf.optional_count("llama.rope.dimension_count")?.is_some_and(|n| n != head_width) {
-        return wrong("llama.rope.dimension_count", "the width of a head");
-    }
-    Ok(Config {
-        layers: gguf.count("llama.block_count")?,
-        width,
-        heads,
-        kv_heads,
-        head_width,
-        feed_forward: gguf.count("llama.feed_forward_length")?,
-        vocabulary: gguf.rows("token_embd.weight")?,
-        window: gguf.count("llama.context_length")?,
-        norm_epsilon: gguf.number("llama.attention.layer_norm_rms_epsilon")?,
-        rotary: Rotary::Interleaved,
-        rotary_base: gguf.optional_number("llama.rope.freq_base")?.unwrap_or(10_000.0),
-        rotary_scale: gguf.optional_number("llama.rope.scaling.factor")?.unwrap_or(1.0),
-    })
 }

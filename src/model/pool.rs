@@ -19,10 +19,10 @@ mod tree;
 use std::collections::HashSet;
 
 use super::error::ModelError;
-use super::llama::{Config, KeyValues, Kv, Llama, Visible, indices};
+use super::network::{KeyValues, Kv, Network, Place, Shape, Visible};
 use super::{KvNode, Position, Row};
 use crate::token::TokenId;
-use candle_core::{Device, Result as Computed, Tensor};
+use candle_core::{Result as Computed, Tensor};
 use slots::Slots;
 use tree::Tree;
 
@@ -47,50 +47,60 @@ pub(super) struct KvPool {
 
 impl KvPool {
     /// An empty pool of at most `kv_bytes` for the positions below the prompt.
-    pub(super) fn new(config: &Config, kv_bytes: usize) -> Self {
-        let cap = (kv_bytes / Slots::bytes_per_slot(config)).max(1);
-        Self { prompt: Vec::new(), prompt_len: 0, tree: Tree::new(), slots: Slots::new(config), cap }
+    pub(super) fn new(network: &dyn Network, kv_bytes: usize) -> Self {
+        let slots = Slots::new(network.shape(), network.place());
+        let cap = (kv_bytes / slots.bytes_per_slot()).max(1);
+        Self { prompt: Vec::new(), prompt_len: 0, tree: Tree::new(), slots, cap }
     }
 
     /// Forgets everything, computes `prompt` and returns the logits of what follows it.
-    pub(super) fn prime(&mut self, llama: &Llama, prompt: &[TokenId]) -> Result<Vec<f32>, ModelError> {
+    pub(super) fn prime(
+        &mut self,
+        network: &mut dyn Network,
+        prompt: &[TokenId],
+    ) -> Result<Vec<f32>, ModelError> {
         self.prompt_len = 0;
-        check_tokens(llama, prompt, "prompt")?;
-        check_window(llama, prompt.len())?;
+        check_tokens(network, prompt, "prompt")?;
+        check_window(network, prompt.len())?;
         self.tree = Tree::new();
-        self.slots = Slots::new(&llama.config);
-        let (prompt_kv, logits) = prefill(llama, prompt).map_err(failed("prompt"))?;
-        check_finite(&logits, prompt.len() - 1)?;
+        self.slots = Slots::new(network.shape(), network.place());
+        let start = network.begin(prompt).map_err(failed("encoder"))?;
+        let (prompt_kv, logits) = prefill(network, &start).map_err(failed("prompt"))?;
+        check_finite(&logits, start.len() - 1)?;
         self.prompt = prompt_kv;
-        self.prompt_len = prompt.len();
+        self.prompt_len = start.len();
         Ok(logits)
     }
 
     /// Appends rows; see [`Model::extend`](super::Model::extend). After an error a prompt must be primed again, unless
     /// the rows themselves were at fault.
-    pub(super) fn extend(&mut self, llama: &Llama, rows: &[Row]) -> Result<Vec<Vec<Position>>, ModelError> {
-        self.check_rows(llama, rows)?;
+    pub(super) fn extend(
+        &mut self,
+        network: &dyn Network,
+        rows: &[Row],
+    ) -> Result<Vec<Vec<Position>>, ModelError> {
+        self.check_rows(network, rows)?;
         let mut done = Vec::with_capacity(rows.len());
         while done.len() < rows.len() {
             let first = done.len();
             let taken = self.rows_of_pass(&rows[first..]);
-            let pass = self.pass(llama, &rows[first..first + taken]);
+            let pass = self.pass(network, &rows[first..first + taken]);
             // A pass that broke off leaves slots without their keys and values.
             done.extend(pass.inspect_err(|_| self.prompt_len = 0)?);
         }
         Ok(done)
     }
 
-    fn check_rows(&self, llama: &Llama, rows: &[Row]) -> Result<(), ModelError> {
+    fn check_rows(&self, network: &dyn Network, rows: &[Row]) -> Result<(), ModelError> {
         if self.prompt_len == 0 {
             return Err(ModelError::NotPrimed);
         }
         for row in rows {
-            check_tokens(llama, &row.tokens, "row")?;
+            check_tokens(network, &row.tokens, "row")?;
             if !self.tree.contains(row.parent) {
                 return Err(ModelError::UnknownNode { node: row.parent.0 });
             }
-            check_window(llama, self.prompt_len + self.tree.path(row.parent).len() + row.tokens.len())?;
+            check_window(network, self.prompt_len + self.tree.path(row.parent).len() + row.tokens.len())?;
         }
         Ok(())
     }
@@ -109,7 +119,7 @@ impl KvPool {
         rows.iter().map(fits).take_while(|&fits| fits).count().max(1)
     }
 
-    fn pass(&mut self, llama: &Llama, rows: &[Row]) -> Result<Vec<Vec<Position>>, ModelError> {
+    fn pass(&mut self, network: &dyn Network, rows: &[Row]) -> Result<Vec<Vec<Position>>, ModelError> {
         let nodes: Vec<Vec<KvNode>> = rows.iter().map(|row| self.tree.append(row)).collect();
         let last = nodes.iter().filter_map(|row| row.last());
         let absent = self.tree.touch(last.copied());
@@ -119,7 +129,7 @@ impl KvPool {
         let first_new = nodes[0][0];
         let restored = absent.iter().filter(|&&node| node < first_new).count();
         let new: Vec<u32> = (restored as u32..absent.len() as u32).collect();
-        let logits = self.compute(llama, &absent, &new).map_err(failed("step"))?;
+        let logits = self.compute(network, &absent, &new).map_err(failed("step"))?;
         self.positions(nodes, logits)
     }
 
@@ -148,16 +158,21 @@ impl KvPool {
     }
 
     /// Computes the keys and values of `nodes` (parents first) and the logits of those at the indices `wanted`.
-    fn compute(&mut self, llama: &Llama, nodes: &[KvNode], wanted: &[u32]) -> Computed<Vec<Vec<f32>>> {
+    fn compute(
+        &mut self,
+        network: &dyn Network,
+        nodes: &[KvNode],
+        wanted: &[u32],
+    ) -> Computed<Vec<Vec<f32>>> {
         let paths: Vec<Vec<KvNode>> = nodes.iter().map(|&node| self.tree.path(node)).collect();
         let positions: Vec<u32> =
             paths.iter().map(|path| (self.prompt_len + path.len() - 1) as u32).collect();
         let tokens: Vec<TokenId> = nodes.iter().map(|&node| self.tree.token(node)).collect();
         let slots: Vec<Vec<u32>> =
             paths.iter().map(|path| path.iter().map(|&node| self.tree.slot(node)).collect()).collect();
-        let mut step = Step::new(&self.prompt, &self.slots, &slots, &llama.config)?;
-        let hidden = llama.forward(&tokens, &positions, &mut step)?;
-        llama.logits(&hidden, wanted)
+        let mut step = Step::new(&self.prompt, &self.slots, &slots, network)?;
+        let hidden = network.forward(&tokens, &positions, &mut step)?;
+        network.logits(&hidden, wanted)
     }
 
     fn positions(
@@ -176,28 +191,28 @@ impl KvPool {
 }
 
 /// Runs the prompt through in chunks; its keys and values by layer, and the last token's logits.
-fn prefill(llama: &Llama, prompt: &[TokenId]) -> Computed<(Vec<Kv>, Vec<f32>)> {
+fn prefill(network: &dyn Network, prompt: &[TokenId]) -> Computed<(Vec<Kv>, Vec<f32>)> {
     let mut prompt_kv = Vec::new();
     let mut logits = Vec::new();
     for (i, chunk) in prompt.chunks(PROMPT_CHUNK).enumerate() {
         let start = i * PROMPT_CHUNK;
         let positions: Vec<u32> = (start as u32..(start + chunk.len()) as u32).collect();
-        let mask = causal_mask(chunk.len(), &llama.config)?;
-        let hidden = llama.forward(chunk, &positions, &mut Prefill { prompt: &mut prompt_kv, mask })?;
+        let mask = causal_mask(chunk.len(), network.shape(), network.place())?;
+        let hidden = network.forward(chunk, &positions, &mut Prefill { prompt: &mut prompt_kv, mask })?;
         if start + chunk.len() == prompt.len() {
-            logits = llama.logits(&hidden, &[chunk.len() as u32 - 1])?.remove(0);
+            logits = network.logits(&hidden, &[chunk.len() as u32 - 1])?.remove(0);
         }
     }
     Ok((prompt_kv, logits))
 }
 
 /// `[kv heads, tokens * queries per kv head, tokens]`.
-fn causal_mask(tokens: usize, config: &Config) -> Computed<Tensor> {
-    let group = config.heads / config.kv_heads;
+fn causal_mask(tokens: usize, shape: &Shape, place: &Place) -> Computed<Tensor> {
+    let group = shape.heads / shape.kv_heads;
     let row = |i: usize| (0..tokens).map(move |j| if j > i { f32::NEG_INFINITY } else { 0.0 });
     let rows =
-        (0..config.kv_heads * tokens).flat_map(|i| std::iter::repeat_n(i % tokens, group)).flat_map(row);
-    Tensor::from_vec(rows.collect(), (config.kv_heads, tokens * group, tokens), &Device::Cpu)
+        (0..shape.kv_heads * tokens).flat_map(|i| std::iter::repeat_n(i % tokens, group)).flat_map(row);
+    place.tensor(rows.collect(), (shape.kv_heads, tokens * group, tokens))
 }
 
 /// One chunk of a prompt: it sees the chunks before it whole and itself causally.
@@ -234,27 +249,28 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn new(prompt: &'a [Kv], slots: &'a Slots, paths: &[Vec<u32>], config: &Config) -> Computed<Self> {
+    fn new(prompt: &'a [Kv], slots: &'a Slots, paths: &[Vec<u32>], network: &dyn Network) -> Computed<Self> {
+        let (shape, place) = (network.shape(), network.place());
         let longest = paths.iter().map(Vec::len).max().unwrap_or(0);
         let own = |path: &Vec<u32>| *path.last().expect("a path holds its own node");
         let padded = |path: &'_ Vec<u32>| {
             let padding = std::iter::repeat_n(own(path), longest - path.len());
             path.iter().copied().chain(padding).collect::<Vec<_>>()
         };
-        let group = config.heads / config.kv_heads;
+        let group = shape.heads / shape.kv_heads;
         let masked = |path: &Vec<u32>| {
             let mut row = vec![0.0; longest];
             row[path.len()..].fill(f32::NEG_INFINITY);
             row.repeat(group)
         };
         let mask: Vec<f32> = paths.iter().flat_map(masked).collect();
-        let shape = (config.kv_heads * paths.len(), group, longest);
+        let mask_shape = (shape.kv_heads * paths.len(), group, longest);
         Ok(Self {
             prompt,
             slots,
             targets: paths.iter().map(own).collect(),
-            gathered: indices(&paths.iter().flat_map(padded).collect::<Vec<_>>())?,
-            mask: Tensor::from_vec(mask.repeat(config.kv_heads), shape, &Device::Cpu)?,
+            gathered: place.indices(&paths.iter().flat_map(padded).collect::<Vec<_>>())?,
+            mask: place.tensor(mask.repeat(shape.kv_heads), mask_shape)?,
         })
     }
 }
@@ -272,8 +288,8 @@ fn failed(operation: &'static str) -> impl Fn(candle_core::Error) -> ModelError 
     move |source| ModelError::Compute { operation, source }
 }
 
-fn check_tokens(llama: &Llama, tokens: &[TokenId], part: &'static str) -> Result<(), ModelError> {
-    let len = llama.config.vocabulary;
+fn check_tokens(network: &dyn Network, tokens: &[TokenId], part: &'static str) -> Result<(), ModelError> {
+    let len = network.shape().vocabulary;
     match tokens.iter().find(|&&token| token as usize >= len) {
         Some(&token) => Err(ModelError::UnknownToken { token, len }),
         None if tokens.is_empty() => Err(ModelError::Empty { part }),
@@ -281,8 +297,8 @@ fn check_tokens(llama: &Llama, tokens: &[TokenId], part: &'static str) -> Result
     }
 }
 
-fn check_window(llama: &Llama, len: usize) -> Result<(), ModelError> {
-    let window = llama.config.window;
+fn check_window(network: &dyn Network, len: usize) -> Result<(), ModelError> {
+    let window = network.shape().window;
     if len > window { Err(ModelError::WindowFull { len, window }) } else { Ok(()) }
 }
 

@@ -3,8 +3,11 @@
 
 use candle_core::{Device, Tensor};
 
+use super::decoder::{Activation, Config, Decoder, NormKind};
 use super::error::WeightsError;
-use super::llama::{Config, Llama, Rotary, Weights};
+use super::network::{Place, Shape};
+use super::position::{Positions, Rotary};
+use super::weights::Weights;
 use crate::token::TokenId;
 
 /// Weights made up from their names.
@@ -41,7 +44,12 @@ impl Random {
 
 impl Weights for Random {
     fn has(&self, name: &str) -> bool {
-        if name.ends_with("bias") { self.biased } else { name != "output.weight" || self.own_head }
+        let is_attention = ["attn_q.", "attn_k.", "attn_v."].iter().any(|part| name.contains(part));
+        if name.ends_with("bias") {
+            self.biased && is_attention
+        } else {
+            name != "output.weight" || self.own_head
+        }
     }
 
     fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, WeightsError> {
@@ -52,37 +60,37 @@ impl Weights for Random {
 /// Three layers, two queries per key.
 pub(super) fn tiny(rotary: Rotary) -> Config {
     Config {
-        layers: 3,
+        shape: Shape { layers: 3, heads: 4, kv_heads: 2, head_width: 8, vocabulary: 50, window: 400 },
         width: 24,
-        heads: 4,
-        kv_heads: 2,
-        head_width: 8,
         feed_forward: 40,
-        vocabulary: 50,
-        window: 400,
+        norm: NormKind::Rms,
         norm_epsilon: 1e-5,
-        rotary,
-        rotary_base: 10_000.0,
-        rotary_scale: 1.0,
+        positions: Positions::Rotary { style: rotary, base: 10_000.0, scale: 1.0 },
+        activation: Activation::Silu,
+        gated: true,
+        embedding_scale: 1.0,
     }
 }
 
-pub(super) fn tiny_llama() -> Llama {
-    Llama::load(tiny(Rotary::Interleaved), &mut Random::default()).unwrap()
+pub(super) fn tiny_llama() -> Decoder {
+    Decoder::load(tiny(Rotary::Interleaved), Place::cpu(), &mut Random::default()).unwrap()
 }
 
 /// Logits after each of `tokens`.
 pub(super) fn logits(c: &Config, weights: Random, tokens: &[TokenId]) -> Vec<Vec<f32>> {
-    let embedding = Random::matrix("token_embd.weight", c.vocabulary, c.width);
+    let embedding = Random::matrix("token_embd.weight", c.shape.vocabulary, c.width);
     let mut xs: Vec<Vec<f64>> = tokens.iter().map(|&token| embedding[token as usize].clone()).collect();
-    for layer in 0..c.layers {
+    for layer in 0..c.shape.layers {
         attend(c, weights, layer, &mut xs);
         for x in &mut xs {
             feed_forward(c, layer, x);
         }
     }
-    let head =
-        if weights.own_head { Random::matrix("output.weight", c.vocabulary, c.width) } else { embedding };
+    let head = if weights.own_head {
+        Random::matrix("output.weight", c.shape.vocabulary, c.width)
+    } else {
+        embedding
+    };
     let norm = Random::vector("output_norm.weight", c.width);
     let out = |x: &Vec<f64>| product(&head, &normed(c, x, &norm)).into_iter().map(|x| x as f32).collect();
     xs.iter().map(out).collect()
@@ -92,29 +100,29 @@ fn attend(c: &Config, weights: Random, layer: usize, xs: &mut [Vec<f64>]) {
     let name = |part: &str| format!("blk.{layer}.{part}");
     let norm = Random::vector(&name("attn_norm.weight"), c.width);
     let project = |part: &str, heads: usize, x: &[f64]| {
-        let matrix = Random::matrix(&name(&format!("{part}.weight")), heads * c.head_width, c.width);
+        let matrix = Random::matrix(&name(&format!("{part}.weight")), heads * c.shape.head_width, c.width);
         let mut y = product(&matrix, x);
         if weights.biased {
             let bias = Random::vector(&name(&format!("{part}.bias")), y.len());
             y.iter_mut().zip(bias).for_each(|(y, b)| *y += b);
         }
-        y.chunks(c.head_width).map(<[f64]>::to_vec).collect::<Vec<_>>()
+        y.chunks(c.shape.head_width).map(<[f64]>::to_vec).collect::<Vec<_>>()
     };
-    let output = Random::matrix(&name("attn_output.weight"), c.width, c.heads * c.head_width);
+    let output = Random::matrix(&name("attn_output.weight"), c.width, c.shape.heads * c.shape.head_width);
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     for (position, x) in xs.iter_mut().enumerate() {
         let y = normed(c, x, &norm);
         let rotated = |heads: Vec<Vec<f64>>| heads.iter().map(|h| rotate(c, h, position)).collect::<Vec<_>>();
-        keys.push(rotated(project("attn_k", c.kv_heads, &y)));
-        values.push(project("attn_v", c.kv_heads, &y));
+        keys.push(rotated(project("attn_k", c.shape.kv_heads, &y)));
+        values.push(project("attn_v", c.shape.kv_heads, &y));
         let mut seen = Vec::new();
-        for (h, q) in rotated(project("attn_q", c.heads, &y)).iter().enumerate() {
-            let kv = h * c.kv_heads / c.heads;
-            let score = |k: &Vec<Vec<f64>>| (dot(q, &k[kv]) / (c.head_width as f64).sqrt()).exp();
+        for (h, q) in rotated(project("attn_q", c.shape.heads, &y)).iter().enumerate() {
+            let kv = h * c.shape.kv_heads / c.shape.heads;
+            let score = |k: &Vec<Vec<f64>>| (dot(q, &k[kv]) / (c.shape.head_width as f64).sqrt()).exp();
             let scores: Vec<f64> = keys.iter().map(score).collect();
             let sum: f64 = scores.iter().sum();
             let mix = |i: usize| scores.iter().zip(&values).map(|(s, v)| s / sum * v[kv][i]).sum::<f64>();
-            seen.extend((0..c.head_width).map(mix));
+            seen.extend((0..c.shape.head_width).map(mix));
         }
         x.iter_mut().zip(product(&output, &seen)).for_each(|(x, y)| *x += y);
     }
@@ -131,15 +139,16 @@ fn feed_forward(c: &Config, layer: usize, x: &mut [f64]) {
 }
 
 fn rotate(c: &Config, head: &[f64], position: usize) -> Vec<f64> {
-    let half = c.head_width / 2;
+    let Positions::Rotary { style, base, scale } = c.positions else { panic!("a llama rotates") };
+    let half = c.shape.head_width / 2;
     let mut rotated = head.to_vec();
     for i in 0..half {
-        let (a, b) = match c.rotary {
+        let (a, b) = match style {
             Rotary::Interleaved => (2 * i, 2 * i + 1),
             Rotary::Halves => (i, i + half),
         };
-        let exponent = -2.0 * i as f64 / c.head_width as f64;
-        let angle = position as f64 / f64::from(c.rotary_scale) * f64::from(c.rotary_base).powf(exponent);
+        let exponent = -2.0 * i as f64 / c.shape.head_width as f64;
+        let angle = position as f64 / f64::from(scale) * f64::from(base).powf(exponent);
         rotated[a] = head[a] * angle.cos() - head[b] * angle.sin();
         rotated[b] = head[a] * angle.sin() + head[b] * angle.cos();
     }

@@ -107,6 +107,7 @@ impl Validator {
         classes: &Classes,
         mut excluded: Vec<String>,
     ) -> Result<(TestRun, Vec<String>), ValidateError> {
+        let n_given = excluded.len();
         loop {
             let selection = self.suite_selection(triggers, classes, &excluded);
             let limit = self.settings.limits.baseline_full;
@@ -118,7 +119,7 @@ impl Validator {
             let is_trigger = |class: &String| triggers.iter().any(|test| test.outermost_class() == class);
             let may_go = |class: &String| run.end != StageEnd::Deadline || is_trigger(class);
             match culprit.filter(may_go) {
-                Some(class) if excluded.len() < MAX_EXCLUDED => excluded.push(class),
+                Some(class) if excluded.len() < n_given + MAX_EXCLUDED => excluded.push(class),
                 _ => return Err(baseline::cut(&run)),
             }
         }
@@ -229,8 +230,15 @@ impl Validator {
     }
 
     fn suite_selection(&self, triggers: &[TestId], classes: &Classes, without: &[String]) -> Selection {
-        let scan = vec![self.test_root(classes).to_owned()];
-        Selection { scan, without: without.to_vec(), ..trigger_selection(triggers) }
+        let mut selection = Selection { without: without.to_vec(), ..trigger_selection(triggers) };
+        if self.settings.suite.is_empty() {
+            selection.scan.push(self.test_root(classes).to_owned());
+        } else {
+            selection.classes.extend_from_slice(&self.settings.suite);
+            selection.classes.sort();
+            selection.classes.dedup();
+        }
+        selection
     }
 
     /// Where the classes of tests are: beside the program's where their sources are.

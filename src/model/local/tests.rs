@@ -136,6 +136,18 @@ fn a_sound_file_is_loaded_and_computes() {
 }
 
 #[test]
+fn a_model_without_tokens_for_files_writes_left_to_right() {
+    let mut draft = draft();
+    draft.list("tokenizer.ggml.tokens")[0] = Value::String("<s>".to_owned());
+    let model = load_bytes(&draft.bytes()).unwrap();
+    let parts = PromptParts { context: vec![("A.java:1-2", "int c;")], prefix: "int ab", suffix: "\n}" };
+    let prompt = model.prompt(&parts).unwrap();
+    assert_eq!((prompt.ids[0], prompt.suffix_cut), (0, 2));
+    assert_eq!(model.vocabulary().join(&prompt.ids), b"// A.java\nint c;\nint ab");
+    assert_eq!(model.hole_end(), HoleEnd::Structural);
+}
+
+#[test]
 fn files_that_are_no_gguf_are_told() {
     for bytes in [&b""[..], b"GG", b"PK\x03\x04zip", b"FUGG\0\0\0\x03"] {
         assert_eq!(refusal(bytes), "not a GGUF file");
@@ -197,18 +209,12 @@ fn an_alignment_of_zero_is_refused() {
 #[test]
 fn other_architectures_and_tokenizers_are_named() {
     let text = |text: &str| Value::String(text.to_owned());
-    check(
-        |draft| draft.set("general.architecture", text("mamba")),
-        "architecture `mamba` is not supported (only `llama` is)",
-    );
+    check(|draft| draft.set("general.architecture", text("mamba")), "architecture `mamba` is not supported");
     check(
         |draft| draft.set("tokenizer.ggml.model", text("llama")),
-        "tokenizer model `llama` is not supported (only `gpt2` is)",
+        "tokenizer model `llama` is not supported (only byte pairs are)",
     );
-    check(
-        |draft| draft.set("tokenizer.ggml.pre", text("qwen2")),
-        "pre-tokenizer `qwen2` is not supported (only `smollm` is)",
-    );
+    check(|draft| draft.set("tokenizer.ggml.pre", text("tekken")), "pre-tokenizer `tekken` is not supported");
 }
 
 #[test]
@@ -220,10 +226,6 @@ fn what_is_missing_is_named() {
     for name in ["token_embd.weight", "output_norm.weight", "blk.0.attn_k.weight"] {
         check(|draft| draft.without(name), &format!("tensor `{name}` is missing"));
     }
-    check(
-        |draft| draft.list("tokenizer.ggml.tokens")[0] = Value::String("<sep>".to_owned()),
-        "the tokenizer has no special token `<file_sep>`, which the prompt needs",
-    );
     check(
         |draft| draft.set("llama.block_count", Value::U32(2)),
         "tensor `blk.1.attn_output.weight` is missing",
@@ -263,6 +265,16 @@ fn parts_that_do_not_fit_together_are_told() {
 }
 
 #[test]
+fn weights_that_do_not_fit_into_memory_are_refused_with_the_figure() {
+    let place = Place::cpu();
+    assert!(check_memory(1 << 10, &place).is_ok());
+    if free_memory().is_some() {
+        let error = check_memory(1 << 48, &place).unwrap_err().to_string();
+        assert!(error.starts_with("needs 1048576.0 GiB of memory, of which "), "{error}");
+    }
+}
+
+#[test]
 fn a_directory_must_hold_exactly_one_file() {
     let dir = tempfile::tempdir().unwrap();
     let told = || match load(dir.path(), LoadOptions::default()) {
@@ -271,11 +283,11 @@ fn a_directory_must_hold_exactly_one_file() {
         Ok(_) => "loaded".to_owned(),
     };
     std::fs::write(dir.path().join("README.md"), "").unwrap();
-    assert_eq!(told(), "the directory holds 0 `.gguf` files, not exactly one");
+    assert_eq!(told(), "the directory holds 0 `.gguf` files, not exactly one, and no `config.json`");
     std::fs::write(dir.path().join("a.gguf"), draft().bytes()).unwrap();
     assert_eq!(told(), "loaded");
     std::fs::write(dir.path().join("b.gguf"), "").unwrap();
-    assert_eq!(told(), "the directory holds 2 `.gguf` files, not exactly one");
+    assert_eq!(told(), "the directory holds 2 `.gguf` files, not exactly one, and no `config.json`");
 }
 
 #[test]

@@ -1,24 +1,23 @@
 //! The storage of the pool: for each layer one tensor of keys and one of values, `[kv heads, slots, head width]`.
 
-use super::super::llama::{Config, Kv};
-use candle_core::{DType, Device, Result, Tensor};
+use super::super::network::{Kv, Place, Shape};
+use candle_core::{Result, Tensor};
 
 pub(super) struct Slots {
     layers: Vec<Kv>,
     capacity: usize,
-    n_layers: usize,
-    kv_heads: usize,
-    head_width: usize,
+    shape: Shape,
+    place: Place,
 }
 
 impl Slots {
-    pub(super) fn new(c: &Config) -> Self {
-        let (n_layers, kv_heads, head_width) = (c.layers, c.kv_heads, c.head_width);
-        Self { layers: Vec::new(), capacity: 0, n_layers, kv_heads, head_width }
+    pub(super) fn new(shape: &Shape, place: &Place) -> Self {
+        Self { layers: Vec::new(), capacity: 0, shape: *shape, place: place.clone() }
     }
 
-    pub(super) fn bytes_per_slot(c: &Config) -> usize {
-        2 * c.layers * c.kv_heads * c.head_width * DType::F32.size_in_bytes()
+    pub(super) fn bytes_per_slot(&self) -> usize {
+        let Shape { layers, kv_heads, head_width, .. } = self.shape;
+        2 * layers * kv_heads * head_width * self.place.dtype.size_in_bytes()
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -27,10 +26,10 @@ impl Slots {
 
     /// Grows to `capacity`, layer by layer, so that only one layer is there twice at a time.
     pub(super) fn grow(&mut self, capacity: usize) -> Result<()> {
-        let shape = (self.kv_heads, capacity, self.head_width);
+        let shape = (self.shape.kv_heads, capacity, self.shape.head_width);
         // Zeroed: a masked score still multiplies what lies in the slot.
-        let empty = || Tensor::zeros(shape, DType::F32, &Device::Cpu);
-        for layer in 0..self.n_layers {
+        let empty = || Tensor::zeros(shape, self.place.dtype, &self.place.device);
+        for layer in 0..self.shape.layers {
             let grown = Kv { k: empty()?, v: empty()? };
             if let Some(old) = self.layers.get_mut(layer) {
                 grown.k.slice_set(&old.k, 1, 0)?;
@@ -58,7 +57,7 @@ impl Slots {
 
     /// Copies the slots `ids` of equally long `paths` out: `[kv heads * paths, longest, head width]`.
     pub(super) fn gather(&self, layer: usize, ids: &Tensor, paths: usize) -> Result<Kv> {
-        let shape = (self.kv_heads * paths, ids.elem_count() / paths, self.head_width);
+        let shape = (self.shape.kv_heads * paths, ids.elem_count() / paths, self.shape.head_width);
         let pick = |t: &Tensor| t.index_select(ids, 1)?.reshape(shape);
         Ok(Kv { k: pick(&self.layers[layer].k)?, v: pick(&self.layers[layer].v)? })
     }

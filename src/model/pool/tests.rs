@@ -1,7 +1,11 @@
 //! The pool against a forward pass of plain loops over the whole sequence.
 
-use super::super::llama::{Rotary, Weights};
+use candle_core::Device;
+
+use super::super::decoder::{Config, Decoder};
+use super::super::position::{Positions, Rotary};
 use super::super::reference::{Random, logits, tiny, tiny_llama};
+use super::super::weights::Weights;
 use super::*;
 use crate::model::WeightsError;
 
@@ -10,7 +14,8 @@ const TOLERANCE: f32 = 2e-5;
 
 /// A pool with room for `slots`, and what was put into it.
 struct Walk {
-    llama: Llama,
+    config: Config,
+    llama: Decoder,
     weights: Random,
     pool: KvPool,
     prompt: Vec<TokenId>,
@@ -24,12 +29,13 @@ impl Walk {
     }
 
     fn with(config: Config, mut weights: Random, slots: usize, prompt_len: u32) -> Self {
-        let pool = KvPool::new(&config, slots * Slots::bytes_per_slot(&config));
-        let llama = Llama::load(config, &mut weights).unwrap();
+        let llama = Decoder::load(config.clone(), Place::cpu(), &mut weights).unwrap();
+        let bytes_per_slot = Slots::new(llama.shape(), llama.place()).bytes_per_slot();
+        let pool = KvPool::new(&llama, slots * bytes_per_slot);
         let prompt: Vec<TokenId> = (0..prompt_len).map(|i| i * 7 % 50).collect();
         let sequences = [(KvNode::PROMPT, vec![])].into();
-        let mut walk = Self { llama, weights, pool, prompt, sequences };
-        let primed = walk.pool.prime(&walk.llama, &walk.prompt).unwrap();
+        let mut walk = Self { config, llama, weights, pool, prompt, sequences };
+        let primed = walk.pool.prime(&mut walk.llama, &walk.prompt).unwrap();
         walk.check(&[], &primed);
         walk
     }
@@ -37,7 +43,7 @@ impl Walk {
     /// Holds `found`, the logits after the prompt and `tokens`, against the reference.
     fn check(&self, tokens: &[TokenId], found: &[f32]) {
         let whole = [&self.prompt[..], tokens].concat();
-        let expected = logits(&self.llama.config, self.weights, &whole).pop().unwrap();
+        let expected = logits(&self.config, self.weights, &whole).pop().unwrap();
         let furthest = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(found.len() == expected.len() && furthest < TOLERANCE, "{furthest} off after {tokens:?}");
     }
@@ -87,10 +93,14 @@ fn a_prompt_longer_than_one_chunk_is_seen_whole() {
 #[test]
 fn the_switches_of_the_family_agree_with_the_reference() {
     let weights = Random { biased: true, own_head: true };
-    let config = Config { rotary_base: 500.0, rotary_scale: 4.0, ..tiny(Rotary::Halves) };
+    let config = Config {
+        positions: Positions::Rotary { style: Rotary::Halves, base: 500.0, scale: 4.0 },
+        ..tiny(Rotary::Halves)
+    };
     let mut walk = Walk::with(config, weights, 100, 20);
     walk.extend(&[(KvNode::PROMPT, &[1, 2]), (KvNode::PROMPT, &[3])]);
-    let one_key_per_query = Config { kv_heads: 4, head_width: 6, ..tiny(Rotary::Interleaved) };
+    let mut one_key_per_query = tiny(Rotary::Interleaved);
+    (one_key_per_query.shape.kv_heads, one_key_per_query.shape.head_width) = (4, 6);
     Walk::with(one_key_per_query, Random::default(), 100, 20).extend(&[(KvNode::PROMPT, &[1, 2])]);
 }
 
@@ -128,7 +138,7 @@ fn priming_forgets_all_positions() {
     let ends = walk.extend(&[(KvNode::PROMPT, &[1, 2])]);
     walk.prompt = vec![9, 8, 7];
     walk.sequences = [(KvNode::PROMPT, vec![])].into();
-    let primed = walk.pool.prime(&walk.llama, &walk.prompt).unwrap();
+    let primed = walk.pool.prime(&mut walk.llama, &walk.prompt).unwrap();
     walk.check(&[], &primed);
     let row = Row { parent: ends[0], tokens: vec![1] };
     let error = walk.pool.extend(&walk.llama, &[row]).unwrap_err();
@@ -155,12 +165,15 @@ fn wrong_rows_are_named_and_leave_the_pool_as_it_was() {
 
 #[test]
 fn nothing_is_extended_before_a_prompt_is_primed() {
-    let llama = tiny_llama();
-    let mut pool = KvPool::new(&llama.config, 1 << 20);
+    let mut llama = tiny_llama();
+    let mut pool = KvPool::new(&llama, 1 << 20);
     let row = Row { parent: KvNode::PROMPT, tokens: vec![1] };
     assert!(matches!(pool.extend(&llama, std::slice::from_ref(&row)), Err(ModelError::NotPrimed)));
-    assert!(matches!(pool.prime(&llama, &[]), Err(ModelError::Empty { part: "prompt" })));
-    assert!(matches!(pool.prime(&llama, &[1; 401]), Err(ModelError::WindowFull { len: 401, window: 400 })));
+    assert!(matches!(pool.prime(&mut llama, &[]), Err(ModelError::Empty { part: "prompt" })));
+    assert!(matches!(
+        pool.prime(&mut llama, &[1; 401]),
+        Err(ModelError::WindowFull { len: 401, window: 400 })
+    ));
     assert!(matches!(pool.extend(&llama, &[row]), Err(ModelError::NotPrimed)));
 }
 
@@ -185,10 +198,10 @@ impl Weights for Broken {
 #[test]
 fn logits_that_are_not_finite_are_an_error_that_names_the_position() {
     let mut broken = Broken(Random { own_head: true, ..Random::default() });
-    let llama = Llama::load(tiny(Rotary::Interleaved), &mut broken).unwrap();
-    let mut pool = KvPool::new(&llama.config, 1 << 20);
-    pool.prime(&llama, &[1, 2, 3]).unwrap();
+    let mut llama = Decoder::load(tiny(Rotary::Interleaved), Place::cpu(), &mut broken).unwrap();
+    let mut pool = KvPool::new(&llama, 1 << 20);
+    pool.prime(&mut llama, &[1, 2, 3]).unwrap();
     let row = Row { parent: KvNode::PROMPT, tokens: vec![4, 5, 6] };
     assert!(matches!(pool.extend(&llama, &[row]), Err(ModelError::NotFinite { position: 4 })));
-    assert!(matches!(pool.prime(&llama, &[1, 5]), Err(ModelError::NotFinite { position: 1 })));
+    assert!(matches!(pool.prime(&mut llama, &[1, 5]), Err(ModelError::NotFinite { position: 1 })));
 }
