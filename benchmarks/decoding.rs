@@ -142,7 +142,7 @@ fn search(
     budget: Budget,
     memo: Memo,
 ) -> anyhow::Result<Drawn> {
-    let oracle = Oracle::new(&mut lab.engine, guidance, &hole.around);
+    let oracle = Oracle::new(&mut lab.engine, guidance, &hole.cloze);
     let prior = Some(hole.prior.clone());
     let search = Search::new(lab.model.as_mut(), oracle, &hole.cloze, &hole.prompt, settings, prior, memo)?;
     run(Box::new(search), budget.samples, budget.positions)
@@ -156,7 +156,7 @@ fn walk(
     settings: Settings,
     n: usize,
 ) -> anyhow::Result<Drawn> {
-    let oracle = Oracle::new(&mut lab.engine, guidance, &hole.around);
+    let oracle = Oracle::new(&mut lab.engine, guidance, &hole.cloze);
     let (prior, memo) = (Some(hole.prior.clone()), Memo::default());
     let (model, prompt) = (lab.model.as_mut(), &hole.prompt);
     let walks = Walks::new(model, oracle, &hole.cloze, prompt, settings, prior, memo, n as u64)?;

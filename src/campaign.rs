@@ -13,8 +13,8 @@ use anyhow::Context as _;
 use crate::bug::Lines;
 use crate::build::BuildError;
 use crate::cloze::Cloze;
-use crate::config::Config;
 use crate::config::flags::ContextMode;
+use crate::config::{Config, Parts};
 use crate::decode::oracle::Oracle;
 use crate::decode::search::Search;
 use crate::decode::walk::Walks;
@@ -48,6 +48,7 @@ pub use manifest::OtherRun;
 use manifest::{Inputs, Manifest, Sources};
 pub use samples::Ranked;
 use samples::Samples;
+pub use subject::inspect_project;
 use task::Summaries;
 pub use task::{Figures, Interrupted, OutsideSources, Progress, SeveralHunks, Summary, Task, Unreadable};
 use validation::{FromValidator, ToValidator, validate_all};
@@ -175,8 +176,7 @@ impl<'a> Repair<'a> {
         let (samples, memo) = Samples::open(self.run.bug(self.name())?, &self.file, &self.cloze)?;
         self.run.write(&format!("{}/baseline.json", self.name()), &baseline)?;
 
-        let around = format!("{}\n{}", self.cloze.original, self.cloze.suffix);
-        let oracle = Oracle::new(&mut engine, self.config.guidance, &around);
+        let oracle = Oracle::new(&mut engine, self.config.guidance, &self.cloze);
         progress(Progress::Stage("samples"));
         let (ids, settings, wanted) = (&prompt.ids, self.config.search, self.config.samples as u64);
         let mut search: Box<dyn Sampler> = if self.config.with_replacement {
@@ -226,26 +226,8 @@ impl<'a> Repair<'a> {
     }
 
     fn start_engine(&self) -> anyhow::Result<JdtEngine> {
-        let parts = &self.config.parts;
-        let java = engine::choose_java(&parts.server_javas)?;
-        let settings = |attempt: usize| ServerSettings {
-            java: java.clone(),
-            jdtls_home: parts.jdtls_home.clone(),
-            bundle: parts.bundle.clone(),
-            state_dir: self.scratch.path().join(format!("server-{attempt}")),
-            start_deadline: SERVER_START,
-            request_deadline: SERVER_REQUEST,
-            heap_mb: SERVER_HEAP_MB,
-        };
-        let mut start = JdtEngine::start(settings(1), &self.project);
-        for attempt in 2..=SERVER_STARTS {
-            // A server that hangs in its index at the start has been seen; the next one does not.
-            if self.interrupt.is_set() || !matches!(start, Err(EngineError::StartDeadline { .. })) {
-                break;
-            }
-            start = JdtEngine::start(settings(attempt), &self.project);
-        }
-        let mut engine = start?;
+        let mut engine =
+            start_server(&self.config.parts, &self.project, self.scratch.path(), self.interrupt)?;
         let file = self.project.root.join(&self.file);
         engine.open(&file, &self.cloze.prefix, &self.cloze.original, &self.cloze.suffix)?;
         Ok(engine)
@@ -333,8 +315,36 @@ impl<'a> Repair<'a> {
     }
 }
 
+/// Starts the language server with a project; its state lies below `scratch`.
+pub fn start_server(
+    parts: &Parts,
+    project: &Project,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<JdtEngine> {
+    let java = engine::choose_java(&parts.server_javas)?;
+    let settings = |attempt: usize| ServerSettings {
+        java: java.clone(),
+        jdtls_home: parts.jdtls_home.clone(),
+        bundle: parts.bundle.clone(),
+        state_dir: scratch.join(format!("server-{attempt}")),
+        start_deadline: SERVER_START,
+        request_deadline: SERVER_REQUEST,
+        heap_mb: SERVER_HEAP_MB,
+    };
+    let mut start = JdtEngine::start(settings(1), project);
+    for attempt in 2..=SERVER_STARTS {
+        // A server that hangs in its index at the start has been seen; the next one does not.
+        if interrupt.is_set() || !matches!(start, Err(EngineError::StartDeadline { .. })) {
+            break;
+        }
+        start = JdtEngine::start(settings(attempt), project);
+    }
+    Ok(start?)
+}
+
 /// A directory of this process's own below the cache. Those of processes that were killed are removed first.
-fn scratch_dir(cache: &Path) -> Result<tempfile::TempDir, RecordError> {
+pub fn scratch_dir(cache: &Path) -> Result<tempfile::TempDir, RecordError> {
     let work = cache.join("work");
     let entries = std::fs::read_dir(&work).into_iter().flatten().flatten();
     for stale in entries.map(|entry| entry.path()).filter(|path| !is_in_use(path)) {

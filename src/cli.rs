@@ -17,6 +17,7 @@ mod doctor;
 mod exit;
 mod models;
 mod repair;
+mod replay;
 
 pub use exit::Exit;
 
@@ -51,6 +52,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
         Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
+        Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }
 }

@@ -62,6 +62,24 @@ impl Cloze {
         })
     }
 
+    /// Cuts any part of a file out, which need not be lines. `hole` must not cut a character.
+    ///
+    /// # Panics
+    /// If the file ends before the hole does.
+    pub fn within(source: Source, hole: Range<usize>) -> Self {
+        let number =
+            (2..=source.n_lines()).take_while(|&number| source.line(number).start <= hole.start).count() + 1;
+        Self {
+            prefix: source.text(0..hole.start),
+            original: source.text(hole.clone()),
+            suffix: source.text(hole.end..source.bytes().len()),
+            line_end: source.line_end(number),
+            leads_with_newline: false,
+            source,
+            hole,
+        }
+    }
+
     /// Whether every fill that is not empty starts with a newline.
     pub fn leads_with_newline(&self) -> bool {
         self.leads_with_newline
@@ -145,6 +163,15 @@ mod tests {
     #[test]
     fn the_first_line_has_no_newline_in_front() {
         check("a\nb", Lines::Replace { first: 1, last: 1 }, ["", "a", "\nb"], "x", "x\nb");
+    }
+
+    #[test]
+    fn a_part_of_a_line_is_cut_and_filled() {
+        let cloze = Cloze::within(Source::new(b"a\r\nf(b);\r\n".to_vec(), "UTF-8").unwrap(), 5..6);
+        let parts = [cloze.prefix.as_str(), &cloze.original, &cloze.suffix];
+        assert_eq!(parts, ["a\nf(", "b", ");\n"]);
+        assert_eq!(cloze.fill("c,\nd").unwrap(), b"a\r\nf(c,\r\nd);\r\n");
+        assert!(!cloze.leads_with_newline());
     }
 
     #[test]

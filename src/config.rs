@@ -21,7 +21,7 @@ pub mod flags;
 
 pub use benchmarks::{Defects4jPlace, defects4j, humaneval, quixbugs};
 
-use flags::{ContextMode, EngineMode, Flags, PartFlags, Switch};
+use flags::{ContextMode, EngineMode, Flags, PartFlags, ProjectFlags, ReplayFlags, Switch};
 
 /// The embedded default model, below the cache's `models/`.
 pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -372,7 +372,7 @@ pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<
         guidance: guidance(flags, &file),
         context: flags.context.or(file.context).unwrap_or(ContextMode::File),
         prior: flags.prior.or(file.prior).unwrap_or(Switch::On) == Switch::On,
-        overrides: overrides(flags, file),
+        overrides: overrides(&flags.described, file),
     })
 }
 
@@ -405,7 +405,18 @@ fn truncation(flags: &Flags, file: &SettingsFile) -> Result<Truncation, ConfigEr
     Ok(Truncation { temperature, top_k, top_p })
 }
 
-fn overrides(flags: &Flags, file: SettingsFile) -> Overrides {
+/// Settings of a replay: where the parts are, and what the user said about the project at `root`.
+pub fn resolve_replay(
+    flags: &ReplayFlags,
+    environment: &Environment,
+    root: &Path,
+) -> Result<(Parts, Overrides), ConfigError> {
+    at_least_one("--holes", flags.holes)?;
+    let file = SettingsFile::read(root)?;
+    Ok((resolve_parts(&flags.parts, environment, &file)?, overrides(&flags.described, file)))
+}
+
+fn overrides(flags: &ProjectFlags, file: SettingsFile) -> Overrides {
     let pick = |flag: &[PathBuf], own: Vec<PathBuf>| if flag.is_empty() { own } else { flag.to_vec() };
     Overrides {
         build_tool: flags.build.or(file.build),

@@ -11,6 +11,7 @@ pub mod memo;
 pub mod oracle;
 pub mod partial;
 pub mod proposer;
+pub mod replay;
 pub mod search;
 mod tree;
 pub mod walk;

@@ -8,8 +8,10 @@
 
 mod client;
 mod found;
+mod hole;
 mod server;
 mod session;
+mod times;
 mod wire;
 
 use std::fmt;
@@ -19,6 +21,7 @@ use std::time::Duration;
 
 pub use self::server::ServerSettings;
 pub use self::session::{Counters, JdtEngine};
+pub use self::times::{Quantiles, Times};
 pub use self::wire::Command;
 use crate::process::ProcessError;
 
@@ -44,6 +47,17 @@ pub enum Unknown {
     Deadline,
     /// The request failed, or the server died twice on it.
     Failed(String),
+}
+
+impl Unknown {
+    /// The reason in a word or two, to be counted by.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Position(reason) => reason,
+            Self::Deadline => "deadline",
+            Self::Failed(_) => "failed",
+        }
+    }
 }
 
 impl fmt::Display for Unknown {
@@ -100,6 +114,13 @@ pub enum HolePlace {
 pub trait CompletionEngine {
     /// Where the open hole lies.
     fn place(&self) -> HolePlace;
+
+    /// How many of the brackets before the hole it may close without leaving the body that it lies in; 0 outside a body.
+    fn closable(&self) -> usize;
+
+    /// What is visible where the hole begins, whatever the hole says: all `Names`, or the `Types` that begin with
+    /// `first`. Names that the hole declares itself are not among them.
+    fn visible(&mut self, scope: Scope, first: Option<char>) -> Answer;
 
     /// What may stand at the caret after `hole`, the hole's text so far (the suffix follows).
     fn complete(&mut self, hole: &str, scope: Scope) -> Answer;

@@ -41,6 +41,7 @@ pub use device::{DeviceChoice, UnknownDevice};
 pub use error::{ModelError, WeightsError};
 pub use hub::{Download, Hub, locate};
 pub use known::{KNOWN, Known};
+pub use tokenizer::Tokenizer;
 
 use crate::token::{TokenId, Vocabulary};
 
@@ -163,6 +164,16 @@ impl Default for LoadOptions {
 /// Everything that can be wrong with them is told here ([`ModelError::Weights`] with its [`WeightsError`]).
 pub fn load(path: &Path, options: LoadOptions) -> Result<Box<dyn Model + Send>, ModelError> {
     Ok(Box::new(local::LocalModel::load(path, options)?))
+}
+
+/// Loads a tokenizer alone: that of a GGUF file, or of a directory with `vocab.json` and `merges.txt`.
+pub fn load_tokenizer(path: &Path) -> Result<Tokenizer, ModelError> {
+    let tokenizer = if path.join("vocab.json").is_file() {
+        Tokenizer::from_dir(path, &[])
+    } else {
+        gguf::Gguf::open(path).and_then(|gguf| Tokenizer::from_gguf(&gguf))
+    };
+    tokenizer.map_err(|source| ModelError::Weights { path: path.to_owned(), source: Box::new(source) })
 }
 
 /// An infilling model. The seam: candle computes, or a script in tests.

@@ -430,5 +430,12 @@ pub fn find_in<'a>(name: &str, dirs: impl IntoIterator<Item = &'a Path>) -> Opti
     })
 }
 
+/// Memory that a process has in RAM, in KiB; `None` where the system does not say.
+pub fn resident_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests;

@@ -114,6 +114,14 @@ impl CompletionEngine for Replay {
         HolePlace::Body
     }
 
+    fn closable(&self) -> usize {
+        0
+    }
+
+    fn visible(&mut self, scope: Scope, _: Option<char>) -> Answer {
+        self.complete("", scope)
+    }
+
     fn complete(&mut self, _: &str, scope: Scope) -> Answer {
         let names = if scope == Scope::Names { &["a", "b", "c"][..] } else { &[] };
         Answer::List(names.iter().map(ToString::to_string).collect())
@@ -141,7 +149,7 @@ fn settings(seed: u64, batch: usize) -> Settings {
 /// Up to `n` samples, the events and the model's steps.
 fn draw(settings: Settings, n: usize, memo: Memo) -> (Vec<Sample>, Vec<Event>, usize) {
     let (mut model, mut engine, cloze) = (Script::new(), Replay, cloze());
-    let oracle = Oracle::new(&mut engine, Guidance::FULL, "");
+    let oracle = Oracle::new(&mut engine, Guidance::FULL, &cloze);
     let mut search = Search::new(&mut model, oracle, &cloze, &[], settings, None, memo).unwrap();
     let mut samples = Vec::new();
     while samples.len() < n {
@@ -161,7 +169,7 @@ fn draw(settings: Settings, n: usize, memo: Memo) -> (Vec<Sample>, Vec<Event>, u
 /// The samples of `n` walks with replacement, the events and the model's steps.
 fn walk(settings: Settings, n: u64, memo: Memo) -> (Vec<Sample>, Vec<Event>, usize) {
     let (mut model, mut engine, cloze) = (Script::new(), Replay, cloze());
-    let oracle = Oracle::new(&mut engine, Guidance::FULL, "");
+    let oracle = Oracle::new(&mut engine, Guidance::FULL, &cloze);
     let mut walks = Walks::new(&mut model, oracle, &cloze, &[], settings, None, memo, n).unwrap();
     let mut samples = Vec::new();
     while let Next::Sample(sample) = walks.next(&mut |_| false).unwrap() {
@@ -350,7 +358,7 @@ fn walks_depend_on_their_number_alone_and_repeat_no_sample() {
 fn a_budget_ends_the_search_with_its_name() {
     let stop = |settings| {
         let (mut model, mut engine, cloze) = (Script::new(), Replay, cloze());
-        let oracle = Oracle::new(&mut engine, Guidance::FULL, "");
+        let oracle = Oracle::new(&mut engine, Guidance::FULL, &cloze);
         let mut search =
             Search::new(&mut model, oracle, &cloze, &[], settings, None, Memo::default()).unwrap();
         loop {

@@ -34,7 +34,6 @@ pub struct Lab {
 pub struct OpenHole {
     pub name: String,
     pub cloze: Cloze,
-    pub around: String,
     pub prompt: Vec<TokenId>,
     pub prior: Prior,
 }
@@ -103,9 +102,8 @@ impl Lab {
         let hole = Exclusion { path: &path, bytes: start..start + cloze.original.len() };
         let mut encode = |text: &str| Ok::<_, Infallible>(self.model.encode(text).unwrap_or_default());
         let Ok(prior) = Prior::of_sources(&self.sources, &[hole], &mut encode);
-        let around = format!("{}\n{}", cloze.original, cloze.suffix);
         let stem = file.file_stem().context("a source has a name")?.to_string_lossy();
-        Ok(OpenHole { name: format!("{stem}:{line}"), cloze, around, prompt, prior })
+        Ok(OpenHole { name: format!("{stem}:{line}"), cloze, prompt, prior })
     }
 }
 

@@ -130,22 +130,34 @@ pub fn inspect(
     scratch: &Path,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Project> {
-    let parts = &config.parts;
-    let given = Overrides { jdk: parts.jdk.clone(), ..config.overrides.clone() };
+    let given = config.overrides.clone();
     let overrides = match benchmark {
         Some(benchmark) => given.or(&benchmark.layout),
         None => given,
     };
+    let mut project = inspect_project(root, &config.parts, &overrides, scratch, interrupt)?;
+    if let Some(benchmark) = benchmark {
+        add_generated(&mut project, &benchmark.generated, interrupt)?;
+    }
+    Ok(project)
+}
+
+/// Finds out what the project at `root` is made of; what the user says of it goes before what is found by looking.
+pub fn inspect_project(
+    root: &Path,
+    parts: &Parts,
+    given: &Overrides,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Project> {
+    let jdk = parts.jdk.clone().or_else(|| given.jdk.clone());
+    let overrides = Overrides { jdk, ..given.clone() };
     let tools = Tools {
         jdks: build::jdk::find_jdks(&parts.jdk_places, interrupt),
         mvn: parts.mvn.clone(),
         junit: parts.junit.clone(),
     };
-    let mut project = build::inspect(root, &overrides, &tools, scratch, interrupt)?;
-    if let Some(benchmark) = benchmark {
-        add_generated(&mut project, &benchmark.generated, interrupt)?;
-    }
-    Ok(project)
+    Ok(build::inspect(root, &overrides, &tools, scratch, interrupt)?)
 }
 
 /// How patches of a bug are judged.

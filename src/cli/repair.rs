@@ -123,7 +123,7 @@ fn of_benchmark(
 }
 
 /// The file may be written relative to the working directory or to the root; the root is canonical.
-fn absolute(path: &Path, here: Option<&Path>) -> PathBuf {
+pub(super) fn absolute(path: &Path, here: Option<&Path>) -> PathBuf {
     let joined = here.map_or_else(|| path.to_owned(), |here| here.join(path));
     joined.canonicalize().unwrap_or(joined)
 }

@@ -35,6 +35,8 @@ pub struct Cli {
 pub enum Command {
     /// Says which parts are there and how to get those that are not
     Doctor(DoctorFlags),
+    /// Feeds real code to the language server's oracle, token by token, and says what it refused
+    Replay(ReplayFlags),
     /// Lists the bugs of a benchmark with their facts
     Bugs(BugsFlags),
     /// Lists the models that are known by name, with their licences and what of them is on this machine
@@ -114,24 +116,9 @@ pub struct Flags {
     #[arg(long = "test", value_name = "CLASS#METHOD", help_heading = "Bug", required_unless_present = "bug")]
     pub tests: Vec<TestId>,
 
-    /// Build tool that describes the project: maven where there is a pom.xml, else plain
-    #[arg(long, value_enum, value_name = "TOOL", help_heading = "Project")]
-    pub build: Option<BuildTool>,
-    /// Root of main sources; may be given several times
-    #[arg(long = "source", value_name = "DIR", help_heading = "Project")]
-    pub sources: Vec<PathBuf>,
-    /// Root of test sources; may be given several times
-    #[arg(long = "test-source", value_name = "DIR", help_heading = "Project")]
-    pub test_sources: Vec<PathBuf>,
-    /// Jars and class directories, separated by `:`
-    #[arg(long, value_name = "PATHS", value_delimiter = ':', help_heading = "Project")]
-    pub classpath: Vec<PathBuf>,
-    /// Language level: 8, 11, 17, ...
-    #[arg(long, value_name = "RELEASE", help_heading = "Project")]
-    pub level: Option<u32>,
-    /// Charset of the sources
-    #[arg(long, value_name = "NAME", help_heading = "Project")]
-    pub encoding: Option<String>,
+    /// What the project is made of
+    #[command(flatten)]
+    pub described: ProjectFlags,
 
     /// Samples to draw: different fills that compile [default: 100]
     #[arg(short = 'n', long, value_name = "N", help_heading = "Sampling")]
@@ -210,6 +197,59 @@ pub struct Flags {
     /// Run patched code without a sandbox
     #[arg(long, help_heading = "Environment")]
     pub no_sandbox: bool,
+}
+
+/// What the project is made of, where that is not found by looking.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ProjectFlags {
+    /// Build tool that describes the project: maven where there is a pom.xml, else plain
+    #[arg(long, value_enum, value_name = "TOOL", help_heading = "Project")]
+    pub build: Option<BuildTool>,
+    /// Root of main sources; may be given several times
+    #[arg(long = "source", value_name = "DIR", help_heading = "Project")]
+    pub sources: Vec<PathBuf>,
+    /// Root of test sources; may be given several times
+    #[arg(long = "test-source", value_name = "DIR", help_heading = "Project")]
+    pub test_sources: Vec<PathBuf>,
+    /// Jars and class directories, separated by `:`
+    #[arg(long, value_name = "PATHS", value_delimiter = ':', help_heading = "Project")]
+    pub classpath: Vec<PathBuf>,
+    /// Language level: 8, 11, 17, ...
+    #[arg(long, value_name = "RELEASE", help_heading = "Project")]
+    pub level: Option<u32>,
+    /// Charset of the sources
+    #[arg(long, value_name = "NAME", help_heading = "Project")]
+    pub encoding: Option<String>,
+}
+
+/// Flags of `repair replay`.
+#[derive(Debug, Args)]
+pub struct ReplayFlags {
+    /// Directory of the project
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Replay")]
+    pub project: PathBuf,
+    /// Holes to replay, evenly over their kinds
+    #[arg(long, value_name = "N", default_value_t = 200, help_heading = "Replay")]
+    pub holes: usize,
+    /// Decides which holes
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Replay")]
+    pub seed: u64,
+    /// Feed wrong names, too, and say when they are refused
+    #[arg(long, help_heading = "Replay")]
+    pub counter: bool,
+    /// Whose tokens: a GGUF file, or a directory with `vocab.json` and `merges.txt`; may be given several times
+    /// [default: the model's]
+    #[arg(long = "tokenizer", value_name = "PATH", help_heading = "Replay")]
+    pub tokenizers: Vec<PathBuf>,
+    /// How the figures are written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Format,
+    /// What the project is made of
+    #[command(flatten)]
+    pub described: ProjectFlags,
+    /// Parts of the environment
+    #[command(flatten)]
+    pub parts: PartFlags,
 }
 
 /// Where the parts of the environment are.

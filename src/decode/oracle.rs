@@ -2,17 +2,26 @@
 //!
 //! A word is refused only where every list that could name it is known and none does: names before types, and keywords
 //! without asking. A word that the token ends must be named exactly, one that still grows must be a prefix of a name.
-//! Lists are kept for the hole: what one sample learnt serves all others.
+//! What is visible at the hole is asked for once and serves all samples, whatever they have written so far; what they
+//! declare themselves is read off their text. Only where a word fits nothing and might be declared there (a lambda's
+//! parameter, say) is the very position asked about. Deliberately absent: labels that are new to the method. A label
+//! that nothing jumps to changes nothing, and one that is jumped to takes nested loops, more than a hunk.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use serde::Serialize;
 
+use crate::cloze::Cloze;
 use crate::decode::partial::{Partial, Refusal};
 use crate::engine::{Answer, Check, CompletionEngine, HolePlace, Problem, Scope};
 use crate::java::keyword::{AFTER_DOT, is_keyword, is_keyword_prefix};
+use crate::java::lexemes::Lexemes;
 use crate::java::lexer::{Before, Word};
+
+mod lists;
+
+use lists::Lists;
 
 /// What the engine is asked for (the paper's variants, and the switches that are ours).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -36,7 +45,7 @@ impl Guidance {
 }
 
 /// Who decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// The lexer: keywords, declaring positions, text without words.
@@ -67,31 +76,77 @@ const DEAD: [u32; 31] = [
     2, 16, 17, 19, 50, 52, 55, 58, 70, 71, 80, 83, 100, 101, 105, 114, 115, 127, 130, 150, 154, 156, 157,
     160, 175, 201, 390, 581, 622, 1503, 1504,
 ];
+/// Lexemes before the hole that a look back from the caret may need.
+const TAIL: usize = 40;
+
+/// Decisions on words that are neither keywords nor being declared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct WordCounts {
+    /// By who took them.
+    pub decided: BTreeMap<DecidedBy, u64>,
+    /// Those that nobody took, by reason.
+    pub unknown: BTreeMap<String, u64>,
+}
+
+/// What the last refusal rested on, in words; kept only where somebody wants to read it.
+#[derive(Debug, Default)]
+struct Explanation {
+    is_wanted: bool,
+    text: String,
+}
+
+impl Explanation {
+    fn set(&mut self, text: impl FnOnce() -> String) {
+        if self.is_wanted {
+            self.text = text();
+        }
+    }
+}
 
 /// The oracle of one hole.
 pub struct Oracle<'e> {
     engine: &'e mut dyn CompletionEngine,
     guidance: Guidance,
-    lists: HashMap<(Scope, String), Answer>,
+    lists: Lists,
+    /// What stands before the hole, as far as it matters.
+    tail: String,
     /// Labels that the text around the hole jumps to: they may be declared in it.
     labels: HashSet<String>,
+    explanation: Explanation,
     /// Decisions on tokens by who took them.
     pub decided: BTreeMap<DecidedBy, u64>,
+    /// Decisions on identifiers.
+    pub words: WordCounts,
     /// Questions asked.
     pub questions: u64,
 }
 
 impl<'e> Oracle<'e> {
-    /// An oracle over the engine's open hole. `around`: the text that may jump to labels of the hole.
-    pub fn new(engine: &'e mut dyn CompletionEngine, guidance: Guidance, around: &str) -> Self {
+    /// An oracle over the engine's open hole, which is that of `cloze`.
+    pub fn new(engine: &'e mut dyn CompletionEngine, guidance: Guidance, cloze: &Cloze) -> Self {
         Self {
             engine,
             guidance,
-            lists: HashMap::new(),
-            labels: jump_targets(around),
+            lists: Lists::default(),
+            tail: Lexemes::of(&cloze.prefix).tail(TAIL),
+            labels: jump_targets(&format!("{}\n{}", cloze.original, cloze.suffix)),
+            explanation: Explanation::default(),
             decided: BTreeMap::new(),
+            words: WordCounts::default(),
             questions: 0,
         }
+    }
+
+    /// Keeps what refusals rest on, for [`why`](Self::why).
+    #[must_use]
+    pub fn explaining(mut self) -> Self {
+        self.explanation.is_wanted = true;
+        self
+    }
+
+    /// What the last refusal by a list or a compile rested on.
+    pub fn why(&self) -> &str {
+        &self.explanation.text
     }
 
     /// Judges an open fill after a token: `closed` are the words that it ended, `statement` whether it may have ended
@@ -112,7 +167,10 @@ impl<'e> Oracle<'e> {
         }
         self.questions += 1;
         match self.engine.check(fill, false) {
-            Check::Problems(problems) if !problems.is_empty() => Err(Refusal::End),
+            Check::Problems(problems) if !problems.is_empty() => {
+                self.explanation.set(|| told(&problems));
+                Err(Refusal::End)
+            }
             Check::Problems(_) | Check::Unknown(_) => Ok(()),
         }
     }
@@ -121,10 +179,11 @@ impl<'e> Oracle<'e> {
         let mut decided = DecidedBy::Lexer;
         let words = closed.iter().map(|&word| (word, true)).chain(open.map(|word| (word, false)));
         for (word, is_closed) in words {
-            if !self.guidance.names || word.end > text.len() {
+            if !self.guidance.names || word.end > text.len() || self.lexer_accepts(text, word, is_closed) {
                 continue;
             }
             let (feasibility, by) = self.judge_word(text, word, is_closed);
+            *self.words.decided.entry(by).or_default() += 1;
             decided = decided.max(by);
             if feasibility == Feasibility::Infeasible {
                 *self.decided.entry(by).or_default() += 1;
@@ -136,34 +195,96 @@ impl<'e> Oracle<'e> {
     }
 
     fn judge_word(&mut self, text: &[u8], word: Word, closed: bool) -> (Feasibility, DecidedBy) {
-        let name = &text[word.start..word.end];
-        if self.lexer_accepts(text, word, closed) {
-            return (Feasibility::Feasible, DecidedBy::Lexer);
+        let (Ok(before), Some(name)) =
+            (std::str::from_utf8(&text[..word.start]), valid(&text[word.start..word.end]))
+        else {
+            return self.unknown("not_utf8");
+        };
+        let wanted = Wanted { name, closed };
+        if !self.guidance.memo {
+            self.lists.forget();
         }
-        let mut by = DecidedBy::List;
-        let mut known = true;
-        for scope in scopes(word.before) {
-            let Some(hole) = caret_text(text, word, *scope) else {
-                return (Feasibility::Unknown, DecidedBy::Unknown);
-            };
-            let key = (*scope, hole);
-            if !self.guidance.memo || !self.lists.contains_key(&key) {
-                self.questions += 1;
-                let answer = self.engine.complete(&key.1, *scope);
-                self.lists.insert(key.clone(), answer);
-                by = DecidedBy::Engine;
+        let asked = self.lists.n_asked();
+        let verdict = match word.before {
+            Before::Dot | Before::MethodRef => self.member(before, wanted),
+            Before::New => self.created(before, wanted),
+            Before::Start | Before::Type | Before::At | Before::Other => self.name(before, wanted),
+        };
+        let n_asked = self.lists.n_asked() - asked;
+        self.questions += n_asked;
+        let by = if n_asked > 0 { DecidedBy::Engine } else { DecidedBy::List };
+        match verdict {
+            Verdict::There => (Feasibility::Feasible, by),
+            Verdict::Absent if self.engine.place() == HolePlace::Body => {
+                let lists = &self.lists;
+                self.explanation
+                    .set(|| format!("`{name}` ({:?}) is not in {}", word.before, lists.last_asked()));
+                (Feasibility::Infeasible, by)
             }
-            match &self.lists[&key] {
-                Answer::List(names) if is_named(names, name, closed) => return (Feasibility::Feasible, by),
-                Answer::List(_) => {}
-                Answer::Unknown(_) => known = false,
-            }
+            Verdict::Absent => self.unknown("outside_body"),
+            Verdict::Unknown(reason) => self.unknown(&reason),
         }
-        if known && self.engine.place() == HolePlace::Body {
-            (Feasibility::Infeasible, by)
-        } else {
-            (Feasibility::Unknown, DecidedBy::Unknown)
+    }
+
+    fn unknown(&mut self, reason: &str) -> (Feasibility, DecidedBy) {
+        *self.words.unknown.entry(reason.to_owned()).or_default() += 1;
+        (Feasibility::Unknown, DecidedBy::Unknown)
+    }
+
+    /// A member of the receiver before the dot that ends `before`.
+    fn member(&mut self, before: &str, wanted: Wanted) -> Verdict {
+        let hole = before.trim_end();
+        let text = format!("{}\n{hole}", self.tail);
+        let key = Lexemes::of(&text).receiver_key(self.tail.len() + 1, self.engine.closable());
+        wanted.in_answer(self.lists.members(self.engine, hole, key))
+    }
+
+    /// The class after `new`.
+    fn created(&mut self, before: &str, wanted: Wanted) -> Verdict {
+        let is_inner =
+            before.trim_end().strip_suffix("new").is_some_and(|rest| rest.trim_end().ends_with('.'));
+        if is_inner {
+            return Verdict::Unknown("qualified_new".to_owned());
         }
+        if is_written(before, wanted) {
+            return Verdict::There;
+        }
+        match wanted.in_answer(self.lists.types(self.engine, wanted.first())) {
+            Verdict::Absent if self.changes_scope(before) => self.at_position(before, wanted, Scope::Types),
+            verdict => verdict,
+        }
+    }
+
+    /// A word that stands for a variable, method, type or package, or is being declared.
+    fn name(&mut self, before: &str, wanted: Wanted) -> Verdict {
+        let named = wanted.in_answer(self.lists.names(self.engine, wanted.first()));
+        if named == Verdict::There || is_written(before, wanted) {
+            return Verdict::There;
+        }
+        let typed = wanted.in_answer(self.lists.types(self.engine, wanted.first()));
+        if typed != Verdict::Absent || named != Verdict::Absent {
+            return if typed == Verdict::Absent { named } else { typed };
+        }
+        if self.demands_a_name(before, wanted) {
+            return Verdict::Absent;
+        }
+        self.at_position(before, wanted, Scope::Names)
+    }
+
+    /// What the very position says of a word that is not visible at the hole's beginning.
+    fn at_position(&mut self, before: &str, wanted: Wanted, scope: Scope) -> Verdict {
+        let Some(first) = wanted.first() else { return Verdict::Unknown("no_word".to_owned()) };
+        wanted.in_answer(self.lists.position(self.engine, format!("{before}{first}"), scope))
+    }
+
+    fn changes_scope(&self, before: &str) -> bool {
+        Lexemes::of(before).changes_scope(0, self.engine.closable())
+    }
+
+    fn demands_a_name(&self, before: &str, wanted: Wanted) -> bool {
+        let text = format!("{}\n{before}{}", self.tail, wanted.name);
+        let lexemes = Lexemes::of(&text);
+        lexemes.demands_a_name() && !lexemes.changes_scope(self.tail.len() + 1, self.engine.closable())
     }
 
     /// Words that need no list.
@@ -198,6 +319,7 @@ impl<'e> Oracle<'e> {
         self.questions += 1;
         match self.engine.check(text, true) {
             Check::Problems(problems) if problems.iter().any(|problem| is_dead(problem, 0..end + 1)) => {
+                self.explanation.set(|| told(&problems));
                 Err(Refusal::Statement)
             }
             Check::Problems(_) | Check::Unknown(_) => Ok(()),
@@ -215,42 +337,68 @@ impl<'e> Oracle<'e> {
     }
 }
 
+/// What a list says of a word.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    There,
+    Absent,
+    Unknown(String),
+}
+
+/// A word that is looked for.
+#[derive(Clone, Copy)]
+struct Wanted<'t> {
+    /// Its beginning, if the word still grows.
+    name: &'t str,
+    closed: bool,
+}
+
+impl Wanted<'_> {
+    fn first(self) -> Option<char> {
+        self.name.chars().next()
+    }
+
+    fn is(self, candidate: &str) -> bool {
+        if self.closed { candidate == self.name } else { candidate.starts_with(self.name) }
+    }
+
+    /// A list is sorted, so names with a common beginning stand together.
+    fn in_answer(self, answer: &Answer) -> Verdict {
+        match answer {
+            Answer::Unknown(unknown) => Verdict::Unknown(unknown.reason().to_owned()),
+            Answer::List(names) => {
+                let at = names.partition_point(|candidate| candidate.as_str() < self.name);
+                if names.get(at).is_some_and(|candidate| self.is(candidate)) {
+                    Verdict::There
+                } else {
+                    Verdict::Absent
+                }
+            }
+        }
+    }
+}
+
+/// Whether the hole has the word already where it may have declared it.
+fn is_written(before: &str, wanted: Wanted) -> bool {
+    Lexemes::of(before).loose_names(0).any(|name| wanted.is(name))
+}
+
+/// A word's text; of one that ends within a character, what is whole.
+fn valid(word: &[u8]) -> Option<&str> {
+    match std::str::from_utf8(word) {
+        Ok(word) => Some(word),
+        Err(error) => std::str::from_utf8(&word[..error.valid_up_to()]).ok().filter(|word| !word.is_empty()),
+    }
+}
+
+fn told(problems: &[Problem]) -> String {
+    let one = |problem: &Problem| format!("{} {:?}: {}", problem.id, problem.in_hole, problem.message);
+    problems.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
 fn is_dead(problem: &Problem, finished: Range<usize>) -> bool {
     let inside = problem.in_hole.as_ref().is_some_and(|range| range.end <= finished.end);
     !problem.syntax && inside && DEAD.contains(&problem.id)
-}
-
-/// Which lists name a word, cheapest first.
-fn scopes(before: Before) -> &'static [Scope] {
-    match before {
-        Before::Dot | Before::MethodRef => &[Scope::Members],
-        Before::New => &[Scope::Types],
-        Before::Start | Before::Type | Before::At | Before::Other => &[Scope::Names, Scope::Types],
-    }
-}
-
-/// The hole's text up to the caret of the question that covers `word`: after the receiver's dot, or after the word's
-/// first character.
-fn caret_text(text: &[u8], word: Word, scope: Scope) -> Option<String> {
-    let before = std::str::from_utf8(&text[..word.start]).ok()?;
-    if scope == Scope::Members {
-        return Some(before.trim_end().to_owned());
-    }
-    let name = &text[word.start..word.end];
-    let name = match std::str::from_utf8(name) {
-        Ok(name) => name,
-        // The caret may stand within a character; its beginning is enough.
-        Err(error) => std::str::from_utf8(&name[..error.valid_up_to()]).ok()?,
-    };
-    Some(format!("{before}{}", name.chars().next()?))
-}
-
-/// `names` is sorted, so those with a common beginning stand together.
-fn is_named(names: &[String], name: &[u8], closed: bool) -> bool {
-    let at = names.partition_point(|candidate| candidate.as_bytes() < name);
-    names.get(at).is_some_and(|candidate| {
-        if closed { candidate.as_bytes() == name } else { candidate.as_bytes().starts_with(name) }
-    })
 }
 
 /// Names after `break` and `continue`.
@@ -266,131 +414,4 @@ fn jump_targets(text: &str) -> HashSet<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bug::Lines;
-    use crate::cloze::Cloze;
-    use crate::decode::partial::{Advance, Frame};
-    use crate::engine::Unknown;
-    use crate::text::Source;
-
-    /// Answers from a table: what stands before the caret decides.
-    struct Table {
-        place: HolePlace,
-        asked: Vec<(Scope, String)>,
-    }
-
-    impl CompletionEngine for Table {
-        fn place(&self) -> HolePlace {
-            self.place
-        }
-
-        fn complete(&mut self, hole: &str, scope: Scope) -> Answer {
-            self.asked.push((scope, hole.to_owned()));
-            let list = |names: &[&str]| Answer::List(names.iter().map(ToString::to_string).collect());
-            match scope {
-                Scope::Members if hole.ends_with("odd.") => Answer::Unknown(Unknown::Deadline),
-                Scope::Members => list(&["length", "lines"]),
-                Scope::Names => list(&["index", "item", "items", "odd"]),
-                Scope::Types => list(&["Integer", "Iterable", "String"]),
-            }
-        }
-
-        fn check(&mut self, hole: &str, _recover: bool) -> Check {
-            let problem =
-                |id, range| Problem { id, syntax: false, in_hole: Some(range), message: String::new() };
-            match hole.find("length()") {
-                Some(at) => Check::Problems(vec![problem(100, at..at + 6)]),
-                None => Check::Problems(vec![]),
-            }
-        }
-    }
-
-    fn verdict(engine: &mut Table, tokens: &[&str]) -> String {
-        let source = Source::new(b"{\n{\n;\n}\n}\n".to_vec(), "UTF-8").unwrap();
-        let cloze = Cloze::new(source, Lines::Replace { first: 3, last: 3 }).unwrap();
-        let frame = Frame::new(&cloze, true);
-        let mut oracle = Oracle::new(engine, Guidance::FULL, "break outer;");
-        let mut partial = frame.empty();
-        for token in tokens {
-            match partial.advance(&frame, token.as_bytes()) {
-                Advance::Open { partial: next, closed, statement } => {
-                    if let Err(refusal) = oracle.judge(&next, &closed, statement) {
-                        return format!("{refusal:?} at {token:?}");
-                    }
-                    partial = next;
-                }
-                other => return format!("{other:?}"),
-            }
-        }
-        "feasible".to_owned()
-    }
-
-    fn check(tokens: &[&str], expected: &str) {
-        let mut engine = Table { place: HolePlace::Body, asked: Vec::new() };
-        assert_eq!(verdict(&mut engine, tokens), expected);
-    }
-
-    #[test]
-    fn a_growing_name_is_refused_once_nothing_begins_with_it() {
-        check(&["\n", "ite", "ms"], "feasible");
-        check(&["\n", "ite", "rat"], "Name at \"rat\"");
-    }
-
-    #[test]
-    fn a_finished_name_must_be_named_exactly() {
-        check(&["\n", "item", "s", ".", "lines", "()"], "feasible");
-        check(&["\n", "ite", ".x"], "Name at \".x\"");
-        check(&["\n", "item", "s", ".len", "()"], "Name at \"()\"");
-    }
-
-    #[test]
-    fn a_token_of_several_words_is_walked_word_by_word() {
-        check(&["\n", "items.length"], "feasible");
-        check(&["\n", "item.size(index"], "Name at \"item.size(index\"");
-    }
-
-    #[test]
-    fn keywords_declared_names_literals_and_labels_are_not_asked_for() {
-        let mut engine = Table { place: HolePlace::Body, asked: Vec::new() };
-        assert_eq!(
-            verdict(&mut engine, &["\n", "retu", "rn \"zz\"", "; int zz", " = 3; ou", "ter: for"]),
-            "feasible"
-        );
-        assert_eq!(engine.asked, []);
-    }
-
-    #[test]
-    fn after_new_only_types_are_asked_for() {
-        let mut engine = Table { place: HolePlace::Body, asked: Vec::new() };
-        assert_eq!(verdict(&mut engine, &["\n", "new", " ite"]), "Name at \" ite\"");
-        assert_eq!(engine.asked, [(Scope::Types, "\nnew i".to_owned())]);
-    }
-
-    #[test]
-    fn one_list_serves_all_longer_names() {
-        let mut engine = Table { place: HolePlace::Body, asked: Vec::new() };
-        assert_eq!(verdict(&mut engine, &["\n", "i", "t", "e", "m", "s", ".", "l", "i"]), "feasible");
-        // `i` begins `if`, so the first question comes with the second letter, and shows the first.
-        let asked = [(Scope::Names, "\ni"), (Scope::Members, "\nitems.")];
-        assert_eq!(engine.asked, asked.map(|(scope, hole)| (scope, hole.to_owned())));
-    }
-
-    #[test]
-    fn an_unknown_answer_refuses_nothing() {
-        check(&["\n", "odd", ".zz", "()"], "feasible");
-        check(&["\n", "item", ".zz", "()"], "Name at \".zz\"");
-    }
-
-    #[test]
-    fn outside_a_body_missing_names_prove_nothing() {
-        let mut engine = Table { place: HolePlace::Other, asked: Vec::new() };
-        assert_eq!(verdict(&mut engine, &["\n", "zz", ".yy"]), "feasible");
-    }
-
-    #[test]
-    fn a_finished_statement_with_a_dead_problem_is_refused() {
-        check(&["\n", "items.length()", ";"], "Statement at \";\"");
-        check(&["\n", "items.lines()", ";"], "feasible");
-    }
-}
+mod tests;

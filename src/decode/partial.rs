@@ -179,7 +179,7 @@ impl Partial {
 
     /// The word that is still growing at the caret.
     pub fn open_word(&self) -> Option<Word> {
-        self.lex.open_word(self.text.len()).filter(|word| word.end - word.start <= self.text.len())
+        self.lex.open_word(self.text.len())
     }
 
     /// The text as a complete fill: no space at its end. `None` if the bytes are no UTF-8.

@@ -3,8 +3,7 @@
 //! What a new server must be told to give the same answers is kept here: the project, the hole's surroundings, the
 //! baseline. A dead server is therefore invisible to the one who asks, but for the time and the counters.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -12,12 +11,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::client::{Client, Silence};
+use super::hole::{OpenHole, bridge};
 use super::server::{self, ServerSettings};
+use super::times::Times;
 use super::wire::{
-    CheckArgs, CloseArgs, Command, CompileArgs, CompleteArgs, OpenArgs, OpenReply, ProblemsReply,
-    ProjectArgs, ProjectReply, Verdict, WireProblem,
+    Answered, CheckArgs, CloseArgs, Command, CompileArgs, CompleteArgs, OpenArgs, OpenReply, ProblemsReply,
+    ProjectArgs, ProjectReply, Verdict, VisibleArgs, WireProblem,
 };
-use super::{Answer, Check, CompletionEngine, EngineError, HolePlace, Problem, Scope, Unknown};
+use super::{Answer, Check, CompletionEngine, EngineError, HolePlace, Scope, Unknown};
 use crate::java::project::Project;
 
 /// New servers for one question, before it is given up.
@@ -52,21 +53,9 @@ pub struct JdtEngine {
     client: Option<Client>,
     hole: Option<OpenHole>,
     counters: Counters,
+    times: BTreeMap<Command, Times>,
     server_version: String,
 }
-
-#[derive(Debug)]
-struct OpenHole {
-    args: OpenArgs,
-    place: HolePlace,
-    /// UTF-16 length of the text before the hole.
-    start: usize,
-    /// Errors of the buggy file outside the hole.
-    baseline: HashMap<ProblemKey, usize>,
-}
-
-/// What makes a problem the same one after the hole has changed: not its position.
-type ProblemKey = (u32, String, String);
 
 impl JdtEngine {
     /// Starts a server, makes the project in it and waits until it is indexed.
@@ -74,8 +63,8 @@ impl JdtEngine {
         server::inspect(&settings)?;
         let project = project_args(project);
         let (client, server_version) = ready_client(&settings, &project)?;
-        let counters = Counters::default();
-        Ok(Self { settings, project, client: Some(client), hole: None, counters, server_version })
+        let (counters, times) = (Counters::default(), BTreeMap::new());
+        Ok(Self { settings, project, client: Some(client), hole: None, counters, times, server_version })
     }
 
     /// Opens the hole where `original` stands in `file`, whose text is `prefix + original + suffix`, and closes the one
@@ -94,18 +83,16 @@ impl JdtEngine {
             prefix: prefix.to_owned(),
             original: original.to_owned(),
             suffix: suffix.to_owned(),
+            bridge: bridge(prefix, original),
         };
         let reply: OpenReply = self.ask(Command::Open, &args).map_err(EngineError::Unanswered)?;
         if !reply.found {
             return Err(EngineError::OutsideSources { file: file.to_owned() });
         }
         let place = if reply.body { HolePlace::Body } else { HolePlace::Other };
-        let start = utf16_len(prefix);
-        self.hole = Some(OpenHole { args, place, start, baseline: HashMap::new() });
+        self.hole = Some(OpenHole::new(args, place, reply.closable));
         let before = self.problems(original, false).map_err(EngineError::Unanswered)?;
-        let hole = self.hole.as_mut().expect("it was opened above");
-        let outside = before.iter().filter(|problem| hole.range_in(original, problem).is_none());
-        hole.baseline = count(outside);
+        self.hole.as_mut().expect("it was opened above").set_baseline(&before);
         Ok(())
     }
 
@@ -121,6 +108,11 @@ impl JdtEngine {
     /// What was asked and answered so far.
     pub fn counters(&self) -> Counters {
         self.counters.clone()
+    }
+
+    /// How long answers took, by command.
+    pub fn times(&self) -> &BTreeMap<Command, Times> {
+        &self.times
     }
 
     /// Version of the server's Java core bundle.
@@ -140,6 +132,23 @@ impl JdtEngine {
         }
     }
 
+    fn timeout_ms(&self) -> u32 {
+        self.settings.request_deadline.as_millis().try_into().unwrap_or(u32::MAX)
+    }
+
+    fn answer(&mut self, reply: Result<Verdict, Unknown>) -> Answer {
+        let unknown = match reply {
+            Ok(Verdict::List { names }) => {
+                self.counters.lists += 1;
+                return Answer::List(names);
+            }
+            Ok(Verdict::Unknown { reason }) => Unknown::Position(reason),
+            Ok(Verdict::Late) => Unknown::Deadline,
+            Err(unknown) => unknown,
+        };
+        Answer::Unknown(self.note(unknown))
+    }
+
     fn problems(&mut self, hole: &str, recover: bool) -> Result<Vec<WireProblem>, Unknown> {
         let args = CheckArgs { session: SESSION, hole, recover };
         self.ask::<ProblemsReply>(Command::Check, &args).map(|reply| reply.problems)
@@ -155,12 +164,7 @@ impl JdtEngine {
     }
 
     fn note(&mut self, unknown: Unknown) -> Unknown {
-        let reason = match &unknown {
-            Unknown::Position(reason) => reason.clone(),
-            Unknown::Deadline => "deadline".to_owned(),
-            Unknown::Failed(_) => "failed".to_owned(),
-        };
-        *self.counters.unknowns.entry(reason).or_default() += 1;
+        *self.counters.unknowns.entry(unknown.reason().to_owned()).or_default() += 1;
         unknown
     }
 
@@ -178,9 +182,15 @@ impl JdtEngine {
                 break;
             }
         }
-        self.counters.seconds += started.elapsed().as_secs_f64();
+        let elapsed = started.elapsed();
+        self.counters.seconds += elapsed.as_secs_f64();
         match answer {
-            Ok(value) => serde_json::from_value(value).map_err(|error| Unknown::Failed(error.to_string())),
+            Ok(value) => {
+                let answered: Answered<R> =
+                    serde_json::from_value(value).map_err(|error| Unknown::Failed(error.to_string()))?;
+                self.times.entry(command).or_default().record(elapsed, answered.cpu_micros);
+                Ok(answered.value)
+            }
             Err(Silence::Late | Silence::Mute) => Err(Unknown::Deadline),
             Err(Silence::Refused(message)) => Err(Unknown::Failed(message)),
             Err(Silence::Ended) => {
@@ -234,22 +244,27 @@ impl CompletionEngine for JdtEngine {
         self.hole.as_ref().map_or(HolePlace::Other, |hole| hole.place)
     }
 
+    fn closable(&self) -> usize {
+        self.hole.as_ref().map_or(0, |hole| hole.closable)
+    }
+
+    fn visible(&mut self, scope: Scope, first: Option<char>) -> Answer {
+        if self.hole.is_none() {
+            return Answer::Unknown(self.note(no_hole()));
+        }
+        let first = first.map(String::from).unwrap_or_default();
+        let args = VisibleArgs { session: SESSION, scope, first, timeout_ms: self.timeout_ms() };
+        let reply = self.ask(Command::Visible, &args);
+        self.answer(reply)
+    }
+
     fn complete(&mut self, hole: &str, scope: Scope) -> Answer {
         if self.hole.is_none() {
             return Answer::Unknown(self.note(no_hole()));
         }
-        let timeout_ms = self.settings.request_deadline.as_millis().try_into().unwrap_or(u32::MAX);
-        let args = CompleteArgs { session: SESSION, hole, scope, timeout_ms };
-        let unknown = match self.ask(Command::Complete, &args) {
-            Ok(Verdict::List { names }) => {
-                self.counters.lists += 1;
-                return Answer::List(names);
-            }
-            Ok(Verdict::Unknown { reason }) => Unknown::Position(reason),
-            Ok(Verdict::Late) => Unknown::Deadline,
-            Err(unknown) => unknown,
-        };
-        Answer::Unknown(self.note(unknown))
+        let args = CompleteArgs { session: SESSION, hole, scope, timeout_ms: self.timeout_ms() };
+        let reply = self.ask(Command::Complete, &args);
+        self.answer(reply)
     }
 
     fn check(&mut self, hole: &str, recover: bool) -> Check {
@@ -261,48 +276,8 @@ impl CompletionEngine for JdtEngine {
     }
 }
 
-impl OpenHole {
-    /// Byte range of a problem in the hole's text, or `None` if it is not wholly inside.
-    fn range_in(&self, text: &str, problem: &WireProblem) -> Option<Range<usize>> {
-        let start = problem.start.checked_sub(self.start)?;
-        let end = problem.end.checked_sub(self.start)?;
-        Some(byte_offset(text, start)?..byte_offset(text, end)?)
-    }
-
-    fn subtract_baseline(&self, text: &str, problems: Vec<WireProblem>) -> Vec<Problem> {
-        let mut known = self.baseline.clone();
-        let mut news = Vec::new();
-        for problem in problems {
-            let in_hole = self.range_in(text, &problem);
-            let left = known.get_mut(&key(&problem)).filter(|left| **left > 0);
-            match (in_hole, left) {
-                (None, Some(left)) => *left -= 1,
-                (in_hole, _) => news.push(Problem {
-                    id: problem.id,
-                    syntax: problem.syntax,
-                    in_hole,
-                    message: problem.message,
-                }),
-            }
-        }
-        news
-    }
-}
-
 fn no_hole() -> Unknown {
     Unknown::Failed("no hole is open".to_owned())
-}
-
-fn key(problem: &WireProblem) -> ProblemKey {
-    (problem.id, problem.message.clone(), problem.line.clone())
-}
-
-fn count<'a>(problems: impl Iterator<Item = &'a WireProblem>) -> HashMap<ProblemKey, usize> {
-    let mut counts = HashMap::new();
-    for problem in problems {
-        *counts.entry(key(problem)).or_default() += 1;
-    }
-    counts
 }
 
 fn project_args(project: &Project) -> ProjectArgs {
@@ -324,10 +299,11 @@ fn ready_client(settings: &ServerSettings, project: &ProjectArgs) -> Result<(Cli
     let started = Instant::now();
     let client = Client::start(settings)?;
     let made = command(&client, Command::Project, project, settings, started);
-    let reply: ProjectReply = match made {
+    let reply: Answered<ProjectReply> = match made {
         Ok(value) => serde_json::from_value(value).map_err(|source| EngineError::Reply { source })?,
         Err(silence) => return Err(client.fate(silence, settings)),
     };
+    let reply = reply.value;
     if !reply.missing.is_empty() {
         return Err(EngineError::MissingParts { paths: reply.missing });
     }
@@ -348,68 +324,4 @@ fn command(
 ) -> Result<serde_json::Value, Silence> {
     let args = serde_json::to_value(args).expect("arguments are plain data");
     client.command(command, args, settings.start_deadline.saturating_sub(started.elapsed()))
-}
-
-fn utf16_len(text: &str) -> usize {
-    text.encode_utf16().count()
-}
-
-/// The byte offset of the character at `units` UTF-16 units; `None` beyond the end or inside a character.
-fn byte_offset(text: &str, units: usize) -> Option<usize> {
-    let mut seen = 0;
-    for (offset, character) in text.char_indices() {
-        if seen >= units {
-            return (seen == units).then_some(offset);
-        }
-        seen += character.len_utf16();
-    }
-    (seen == units).then_some(text.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn problem(id: u32, start: usize, end: usize, line: &str) -> WireProblem {
-        WireProblem { id, syntax: false, start, end, line: line.to_owned(), message: format!("m{id}") }
-    }
-
-    fn hole(prefix: &str, baseline: &[WireProblem]) -> OpenHole {
-        let text = String::new;
-        let args =
-            OpenArgs { session: SESSION, path: text(), prefix: text(), original: text(), suffix: text() };
-        OpenHole { args, place: HolePlace::Body, start: utf16_len(prefix), baseline: count(baseline.iter()) }
-    }
-
-    fn check(open: &OpenHole, text: &str, problems: Vec<WireProblem>) -> Vec<(u32, Option<Range<usize>>)> {
-        open.subtract_baseline(text, problems).into_iter().map(|news| (news.id, news.in_hole)).collect()
-    }
-
-    #[test]
-    fn offsets_count_astral_characters_twice() {
-        assert_eq!(byte_offset("a𝒳b", 3), Some(5));
-        assert_eq!(byte_offset("a𝒳b", 2), None);
-        assert_eq!(byte_offset("a𝒳b", 4), Some(6));
-        assert_eq!(byte_offset("a𝒳b", 5), None);
-    }
-
-    #[test]
-    fn a_problem_in_the_hole_is_given_in_bytes_of_the_hole() {
-        let open = hole("é𝒳", &[]);
-        assert_eq!(check(&open, "ü zz;", vec![problem(50, 5, 7, "")]), [(50, Some(3..5))]);
-    }
-
-    #[test]
-    fn a_known_problem_is_subtracted_once_for_each_time_it_was_there() {
-        let known = problem(17, 0, 1, "int x = \"\";");
-        let open = hole("0123456789", std::slice::from_ref(&known));
-        let moved = problem(17, 90, 91, "int x = \"\";");
-        assert_eq!(check(&open, "a", vec![moved.clone(), moved]), [(17, None)]);
-    }
-
-    #[test]
-    fn a_problem_in_the_hole_is_new_though_one_outside_looks_alike() {
-        let open = hole("01", &[problem(50, 0, 1, "x();")]);
-        assert_eq!(check(&open, "x();", vec![problem(50, 2, 3, "x();")]), [(50, Some(0..1))]);
-    }
 }

@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Scope;
 
+/// Every reply of the bundle, with the processor time that it took.
+#[derive(Debug, Deserialize)]
+pub(super) struct Answered<T> {
+    pub value: T,
+    pub cpu_micros: u64,
+}
+
 /// A command of the bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -14,6 +21,8 @@ pub enum Command {
     Project,
     /// Open a hole.
     Open,
+    /// List what is visible where the hole begins.
+    Visible,
     /// List what may stand at the caret.
     Complete,
     /// Compile in memory.
@@ -30,6 +39,7 @@ impl Command {
         match self {
             Self::Project => "repair.project",
             Self::Open => "repair.open",
+            Self::Visible => "repair.visible",
             Self::Complete => "repair.complete",
             Self::Check => "repair.check",
             Self::Compile => "repair.compile",
@@ -61,12 +71,23 @@ pub(super) struct OpenArgs {
     pub prefix: String,
     pub original: String,
     pub suffix: String,
+    /// What leads from the brackets open before the hole to those open after it.
+    pub bridge: String,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct OpenReply {
     pub found: bool,
     pub body: bool,
+    pub closable: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct VisibleArgs {
+    pub session: &'static str,
+    pub scope: Scope,
+    pub first: String,
+    pub timeout_ms: u32,
 }
 
 #[derive(Debug, Serialize)]

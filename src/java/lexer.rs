@@ -59,7 +59,7 @@ pub enum Mark {
 /// The effect of one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// The word that this byte ended.
+    /// The word that this byte ended, if it began in the hole.
     pub closed: Option<Word>,
     /// What the byte itself was.
     pub mark: Mark,
@@ -129,9 +129,12 @@ impl LexState {
         self.mode == Mode::Odd
     }
 
-    /// The word that the text ends in, given that its last byte ended at `end`.
+    /// The word that the text ends in, given that its last byte ended at `end`; none if it began before the hole.
     pub fn open_word(&self, end: usize) -> Option<Word> {
-        (self.mode == Mode::Word).then(|| Word { start: end - self.word.len(), end, before: self.before })
+        if self.mode != Mode::Word {
+            return None;
+        }
+        Some(Word { start: end.checked_sub(self.word.len())?, end, before: self.before })
     }
 
     /// Takes one more byte, the `at`-th since the hole's start.
@@ -156,11 +159,12 @@ impl LexState {
             return None;
         }
         // A word that began before the hole has no start in it.
-        let word = Word { start: at.saturating_sub(self.word.len()), end: at, before: self.before };
+        let start = at.checked_sub(self.word.len());
+        let word = start.map(|start| Word { start, end: at, before: self.before });
         self.before = after_word(&self.word);
         self.word.clear();
         self.mode = Mode::Code;
-        Some(word)
+        word
     }
 
     fn code(&mut self, byte: u8) -> Mark {

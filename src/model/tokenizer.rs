@@ -14,7 +14,7 @@ use super::error::{ModelError, WeightsError};
 use crate::token::{TokenId, TokenText, Vocabulary};
 
 /// A tokenizer with the texts of its tokens.
-pub(super) struct Tokenizer {
+pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     vocabulary: Vocabulary,
     special: HashMap<String, TokenId>,
@@ -43,7 +43,8 @@ impl Tokenizer {
         Ok(Self { inner, vocabulary, special: entries.special })
     }
 
-    pub(super) fn vocabulary(&self) -> &Vocabulary {
+    /// Texts of all ids.
+    pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
@@ -82,7 +83,7 @@ impl Tokenizer {
     }
 
     /// Tokens of `text`, which spell it byte for byte.
-    pub(super) fn encode(&self, text: &str) -> Result<Vec<TokenId>, ModelError> {
+    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>, ModelError> {
         let ids = self.encode_loosely(text)?;
         if self.vocabulary.join(&ids) == text.as_bytes() {
             Ok(ids)

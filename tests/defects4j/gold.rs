@@ -76,8 +76,7 @@ fn without_comments(fill: &str) -> String {
 fn judge(engine: &mut JdtEngine, cloze: &Cloze, fill: &str, model: &Path) -> Result<usize, String> {
     let model = model::load(model, LoadOptions::default()).unwrap();
     let frame = Frame::new(cloze, true);
-    let around = format!("{}\n{}", cloze.original, cloze.suffix);
-    let mut oracle = Oracle::new(engine, Guidance::FULL, &around);
+    let mut oracle = Oracle::new(engine, Guidance::FULL, cloze);
     let next = frame.next_code_line().ok_or("no line follows the hole")?;
     let mut partial = frame.empty();
     let fill = &without_comments(fill);

@@ -46,8 +46,9 @@ final class Compilation {
         boolean recover = given.flag("recover");
         synchronized (session) {
             HoleText unfinished = recover ? session.read(hole) : null;
-            String closing = unfinished == null ? "" : unfinished.closing();
-            String text = session.prefix() + hole + closing + session.suffix();
+            String text = unfinished == null
+                ? session.prefix() + hole + session.suffix()
+                : session.unfinished(hole, unfinished);
             session.setText(text);
             return new Reply(problems(text, run(session, recover).problems));
         }

@@ -5,11 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
-import org.eclipse.core.runtime.NullProgressMonitor;
-import org.eclipse.core.runtime.OperationCanceledException;
-import org.eclipse.jdt.core.JavaModelException;
 import org.eclipse.jdt.core.Signature;
-import org.eclipse.jdt.internal.core.JavaModelManager;
 
 /**
  * One completion question and its verdict. A list is given only where it is known to hold every identifier of the asked
@@ -100,29 +96,15 @@ final class Completion {
     }
 
     private Verdict ask(long end) {
-        boolean indexed = isIndexed();
-        Proposals proposals = new Proposals(scope);
-        NullProgressMonitor monitor = new NullProgressMonitor() {
-            @Override
-            public boolean isCanceled() {
-                return System.nanoTime() > end;
-            }
-        };
+        Question question = new Question(session, scope, end);
         int caret = session.prefix().length() + hole.length();
-        String file = withoutNew(session.prefix() + hole + text.closing() + session.suffix());
-        try {
-            session.setText(file);
-            session.workingCopy().codeComplete(caret, proposals, session.owner(), monitor);
-        } catch (OperationCanceledException late) {
-            return new Verdict("late", null, List.of());
-        } catch (JavaModelException | RuntimeException broken) {
-            return Verdict.unknown("exception");
+        String file = withoutNew(session.unfinished(hole, text));
+        Verdict failure = question.put(file, caret);
+        if (failure != null) {
+            return failure;
         }
-        if (!(indexed && isIndexed())) {
-            return Verdict.unknown("index_busy");
-        }
-        String doubt = doubtAfter(proposals);
-        return doubt == null ? list(proposals, file, caret) : Verdict.unknown(doubt);
+        String doubt = doubtAfter(question.proposals());
+        return doubt == null ? list(question.proposals(), file, caret) : Verdict.unknown(doubt);
     }
 
     /**
@@ -134,14 +116,7 @@ final class Completion {
         return at < 0 ? file : file.substring(0, at) + "   " + file.substring(at + "new".length());
     }
 
-    private static boolean isIndexed() {
-        return JavaModelManager.getIndexManager().awaitingJobsCount() == 0;
-    }
-
     private String doubtAfter(Proposals proposals) {
-        if (proposals.failed()) {
-            return "failure_reported";
-        }
         if (proposals.node() == null) {
             return "no_node";
         }

@@ -33,10 +33,12 @@ final class HoleText {
     /** Indices into {@code code} of the brackets that the hole opened and did not close. */
     private final Deque<Integer> open = new ArrayDeque<>();
     private boolean unbalanced;
+    /** Brackets still open between the hole's body and the hole. */
+    private final int closable;
     private final boolean holeInParentheses;
     private final String next;
 
-    private HoleText(List<Lexeme> code, int holeStart, int caret, String next) {
+    private HoleText(List<Lexeme> code, int holeStart, int caret, String next, int body) {
         this.code = code;
         this.caret = caret;
         this.next = next;
@@ -47,7 +49,7 @@ final class HoleText {
                 case "(", "[", "{" -> (inHole ? open : outer).push(i);
                 case ")", "]", "}" -> {
                     if (inHole && open.isEmpty()) {
-                        unbalanced = true;
+                        unbalanced |= outer.isEmpty() || code.get(outer.poll()).start() <= body;
                     } else {
                         (inHole ? open : outer).poll();
                     }
@@ -55,21 +57,26 @@ final class HoleText {
                 default -> { }
             }
         }
+        this.closable = (int) outer.stream().filter(opening -> code.get(opening).start() > body).count();
         this.holeInParentheses = !outer.isEmpty() && !isStatementBrace(outer.peek());
     }
 
-    /** Null if the text ends inside a comment or a literal. */
-    static HoleText of(Lexemes beforeHole, String prefix, String hole, String next, String level) {
+    /** {@code body}: where the body around the hole opens. Null if the text ends inside a comment or a literal. */
+    static HoleText of(Lexemes beforeHole, String prefix, String hole, String next, String level, int body) {
         List<Lexeme> rest = Lexemes.complete(prefix + hole, beforeHole.open(), level);
         if (rest == null) {
             return null;
         }
         List<Lexeme> code = new ArrayList<>(beforeHole.all());
         code.addAll(rest);
-        return new HoleText(code, prefix.length(), prefix.length() + hole.length(), next);
+        return new HoleText(code, prefix.length(), prefix.length() + hole.length(), next, body);
     }
 
-    /** Whether the hole closes a bracket that it did not open: what it then declares may be used before. */
+    int closable() {
+        return closable;
+    }
+
+    /** Whether the hole closes the body that it lies in: what it then declares may be used before. */
     boolean isUnbalanced() {
         return unbalanced;
     }

@@ -8,11 +8,14 @@ import org.eclipse.jdt.core.CompletionContext;
 import org.eclipse.jdt.core.CompletionProposal;
 import org.eclipse.jdt.core.CompletionRequestor;
 import org.eclipse.jdt.core.Flags;
-import org.eclipse.jdt.core.compiler.IProblem;
 import org.eclipse.jdt.internal.codeassist.InternalCompletionContext;
 import org.eclipse.jdt.internal.compiler.ast.ASTNode;
 
-/** Takes in what the completion engine proposes for one caret, with the syntax node that it recognised there. */
+/**
+ * Takes in what the completion engine proposes for one caret, with the syntax node that it recognised there. Its
+ * {@code completionFailure} is left alone: it says that nothing was proposed while the unit has some problem, and the
+ * word at the caret is one where no name begins with it.
+ */
 final class Proposals extends CompletionRequestor {
     private static final int[] NAMES = {
         CompletionProposal.FIELD_REF, CompletionProposal.LOCAL_VARIABLE_REF, CompletionProposal.METHOD_REF,
@@ -29,7 +32,6 @@ final class Proposals extends CompletionRequestor {
     private final Completion.Scope scope;
     private final List<CompletionProposal> all = new ArrayList<>();
     private InternalCompletionContext context;
-    private boolean failed;
 
     Proposals(Completion.Scope scope) {
         super(true);
@@ -48,15 +50,6 @@ final class Proposals extends CompletionRequestor {
     @Override
     public void acceptContext(CompletionContext given) {
         context = given instanceof InternalCompletionContext known && !given.isInJavadoc() ? known : null;
-    }
-
-    @Override
-    public void completionFailure(IProblem problem) {
-        failed = true;
-    }
-
-    boolean failed() {
-        return failed;
     }
 
     boolean isEmpty() {

@@ -16,19 +16,22 @@ final class Session {
     private final ICompilationUnit workingCopy;
     private final String prefix;
     private final String suffix;
+    private final String bridge;
     private final Lexemes beforeHole;
     private final String next;
-    private final boolean inBody;
+    private final String text;
+    private final Bodies bodies;
     private final Surroundings surroundings;
 
     /** {@code prefix + original + suffix} is the buggy text, from which all that does not depend on the hole is taken. */
-    Session(ICompilationUnit unit, String prefix, String original, String suffix) throws JavaModelException {
+    Session(ICompilationUnit unit, String prefix, String original, String suffix, String bridge)
+            throws JavaModelException {
         this.workingCopy = unit.getWorkingCopy(owner, null);
         this.prefix = prefix;
         this.suffix = suffix;
-        String text = prefix + original + suffix;
-        Bodies bodies = Bodies.around(project(), text, prefix.length(), prefix.length() + original.length());
-        this.inBody = bodies.holeInBody();
+        this.bridge = bridge;
+        this.text = prefix + original + suffix;
+        this.bodies = Bodies.around(project(), text, prefix.length(), prefix.length() + original.length());
         this.beforeHole = Lexemes.of(prefix, bodies.start(), level());
         this.next = Lexemes.first(suffix, level());
         setText(text);
@@ -36,7 +39,27 @@ final class Session {
     }
 
     boolean inBody() {
-        return inBody;
+        return bodies.holeInBody();
+    }
+
+    /** The unpatched file. */
+    String text() {
+        return text;
+    }
+
+    Bodies bodies() {
+        return bodies;
+    }
+
+    /** How many of the brackets before the hole it may close without leaving its body. */
+    int closable() {
+        HoleText empty = inBody() ? read(";") : null;
+        return empty == null ? 0 : empty.closable();
+    }
+
+    /** The file with an unfinished hole, what it left open closed. */
+    String unfinished(String hole, HoleText read) {
+        return prefix + hole + read.closing() + bridge + suffix;
     }
 
     String prefix() {
@@ -71,7 +94,7 @@ final class Session {
 
     /** The lexemes of the hole's text, with what precedes them in the same body. */
     HoleText read(String hole) {
-        return HoleText.of(beforeHole, prefix, hole, next, level());
+        return HoleText.of(beforeHole, prefix, hole, next, level(), bodies.innermost());
     }
 
     /** Names that imports make usable without qualification, whatever the completion engine says. */

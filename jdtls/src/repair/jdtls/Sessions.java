@@ -13,19 +13,22 @@ import org.eclipse.jdt.core.JavaModelException;
 final class Sessions {
     private final Map<String, Session> sessions = new ConcurrentHashMap<>();
 
-    /** {@code found}: the file belongs to a source root of the project; {@code body}: the hole lies in a body. */
-    record Opened(boolean found, boolean body) {}
+    /**
+     * {@code found}: the file belongs to a source root of the project; {@code body}: the hole lies in a body;
+     * {@code closable}: how many brackets before the hole it may close without leaving that body.
+     */
+    record Opened(boolean found, boolean body, int closable) {}
 
     Opened open(Arguments given) throws JavaModelException {
         close(given);
         ICompilationUnit unit = unit(given.text("path"));
         if (unit == null) {
-            return new Opened(false, false);
+            return new Opened(false, false, 0);
         }
         Session session =
-            new Session(unit, given.text("prefix"), given.text("original"), given.text("suffix"));
+            new Session(unit, given.text("prefix"), given.text("original"), given.text("suffix"), given.text("bridge"));
         sessions.put(given.text("session"), session);
-        return new Opened(true, session.inBody());
+        return new Opened(true, session.inBody(), session.closable());
     }
 
     Session get(Arguments given) {
