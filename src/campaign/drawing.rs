@@ -79,6 +79,7 @@ impl<'a, 'p> Drawing<'a, 'p> {
                     }
                 }
                 Next::Stopped(StopReason::Interrupted) if !interrupt.is_set() => {
+                    drop(state);
                     break if self.is_enough() { StopReason::Plausible } else { StopReason::Time };
                 }
                 Next::Stopped(stop) => break stop,
