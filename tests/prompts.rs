@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use repair::model::{LoadOptions, Model, PromptBudget, PromptParts, load};
+use repair::model::{LoadOptions, Model, PromptBudget, PromptParts, load, load_tokenizer};
 use repair::token::TokenId;
 
 const PREFIX: &str = "int f() {\n    return";
@@ -208,4 +208,65 @@ fn a_budget_bounds_each_part() {
     ];
     let prompt = model.prompt(&PromptParts { context: chunks, prefix: PREFIX, suffix: SUFFIX }).unwrap();
     assert_eq!(prompt.context, ["B.java:1-1"]);
+}
+
+/// What is farther from the hole goes first: the prefix's start, the suffix's end.
+#[test]
+fn each_family_keeps_what_is_next_to_the_hole() {
+    let budget = PromptBudget { prefix: 8, suffix: 6, context: 0 };
+    let cut = |name: &str| {
+        let model = open(name, Some(budget));
+        let parts = PromptParts {
+            context: vec![],
+            prefix: "int a;\nint b;\nint c",
+            suffix: "\nint d;\nint e;\nint f;",
+        };
+        let prompt = model.prompt(&parts).unwrap();
+        assert!(prompt.prefix_cut > 0 && prompt.suffix_cut > 0, "{name}");
+        spelt(model.as_ref(), &fixture(name), &prompt.ids)
+    };
+    let expected = [
+        ("codet5", "\nint b;\nint c[<extra_id_0>]\nint d;\n"),
+        (
+            "incoder",
+            "[<|endoftext|>]<| file ext=.java |>\n\nint b;\nint c[<|mask:0|>]\nint d;\n[<|mask:1|>][<|mask:0|>]",
+        ),
+        ("qwen2", "[<|fim_prefix|>]\nint b;\nint c[<|fim_suffix|>]\nint d;\n[<|fim_middle|>]"),
+        ("starcoder2", "[<fim_prefix>]\nint b;\nint c[<fim_suffix>]\nint d;\n[<fim_middle>]"),
+        ("starcoder", "[<fim_prefix>]\nint b;\nint c[<fim_suffix>]\nint d;\n[<fim_middle>]"),
+        ("santacoder", "[<fim-prefix>]\nint b;\nint c[<fim-suffix>]\nint d;\n[<fim-middle>]"),
+        ("granite", "[<fim_prefix>]\nint b;\nint c[<fim_suffix>]\nint d;\n[<fim_middle>]"),
+        ("mellum", "[<fim_suffix>]\nint d;\n[<fim_prefix>]\nint b;\nint c[<fim_middle>]"),
+        ("codellama", "[<s>][▁<PRE>]int b;\nint c[▁<SUF>]\nint d;\n[▁<MID>]"),
+        ("codestral", "[<s>][[SUFFIX]]\nint d;\n[[PREFIX]]int b;\nint c"),
+        ("codegemma", "[<bos>][<|fim_prefix|>]int b;\nint c[<|fim_suffix|>]\nint d;\n[<|fim_middle|>]"),
+        (
+            "deepseek",
+            "[<｜begin▁of▁sentence｜>][<｜fim▁begin｜>]\nint b;\nint c[<｜fim▁hole｜>]\nint d;\n[<｜fim▁end｜>]",
+        ),
+    ];
+    for (name, prompt) in expected {
+        assert_eq!(cut(name), prompt, "{name}");
+    }
+}
+
+/// The ids are those that transformers 5.24 gives with the same files, without start and end.
+#[test]
+fn codet5s_own_vocabulary_spells_text_as_the_library_does() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/codet5-tokenizer");
+    if !dir.is_dir() {
+        eprintln!("skipped: CodeT5's tokenizer is not in {}", dir.display());
+        return;
+    }
+    let tokenizer = load_tokenizer(&dir).unwrap();
+    let check = |text: &str, ids: &[TokenId]| assert_eq!(tokenizer.encode(text).unwrap(), ids, "{text:?}");
+    check(PREFIX, &[474, 284, 1435, 288, 203, 565, 327]);
+    check(SUFFIX, &[203, 97, 203]);
+    check(
+        "\n        if (größe == null) {\n            return \"x\\u0041\";\n        }",
+        &[
+            203, 3639, 309, 261, 3197, 132, 119, 132, 258, 73, 422, 446, 13, 288, 203, 5411, 327, 315, 92,
+            64, 89, 713, 9803, 14432, 203, 3639, 289,
+        ],
+    );
 }
