@@ -2,10 +2,15 @@
 
 use crate::cloze::Cloze;
 use crate::decode::partial::{Advance, Frame, Partial, Refusal};
+use crate::decode::proposer::Proposer;
 use crate::decode::{DecodeError, Settings};
 use crate::java::lexer::Word;
 use crate::model::{HoleEnd, Model};
+use crate::retrieval::Prior;
 use crate::token::{TokenId, Vocabulary};
+
+/// Bytes before the hole that hold the prior's longest context, eight tokens, many times over.
+const PRIOR_SIGHT: usize = 600;
 
 /// The ground that all samples of a hole stand on.
 pub(super) struct Ground<'a> {
@@ -26,7 +31,22 @@ pub(super) enum Child {
 }
 
 impl<'a> Ground<'a> {
-    pub fn new(model: &dyn Model, cloze: &'a Cloze, settings: Settings) -> Result<Self, DecodeError> {
+    /// Primes the model with the prompt: the ground, what makes distributions of logits, and the first of them.
+    pub fn open(
+        model: &mut dyn Model,
+        cloze: &'a Cloze,
+        prompt: &[TokenId],
+        settings: Settings,
+        prior: Option<Prior>,
+    ) -> Result<(Self, Proposer, Vec<f32>), DecodeError> {
+        let ground = Self::new(model, cloze, settings)?;
+        let prefix = model.encode(tail(&cloze.prefix)).unwrap_or_default();
+        let proposer = Proposer::new(settings.truncation, prior, prefix, ground.end_tokens.clone());
+        let root = proposer.probabilities(&[], &model.prime(prompt)?);
+        Ok((ground, proposer, root))
+    }
+
+    fn new(model: &dyn Model, cloze: &'a Cloze, settings: Settings) -> Result<Self, DecodeError> {
         let (structural, end_tokens) = match model.hole_end() {
             HoleEnd::Structural => (true, Vec::new()),
             HoleEnd::Tokens(tokens) => (false, tokens),
@@ -66,4 +86,11 @@ impl<'a> Ground<'a> {
         let bytes = self.vocabulary.bytes(token).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
     }
+}
+
+/// The end of a text, from a line's start: as much as the prior can look at.
+fn tail(text: &str) -> &str {
+    let from = text.len().saturating_sub(PRIOR_SIGHT);
+    let line = text.as_bytes()[from..].iter().position(|&byte| byte == b'\n').map_or(from, |at| from + at);
+    text.get(line..).unwrap_or(text)
 }

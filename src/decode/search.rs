@@ -22,8 +22,6 @@ use crate::token::TokenId;
 
 /// Edges followed before the caller is asked whether to go on; where most are refused, a batch takes long to fill.
 const LOOK_AGAIN: usize = 256;
-/// Bytes before the hole that hold the prior's longest context, eight tokens, many times over.
-const PRIOR_SIGHT: usize = 600;
 /// A batch reaches this far beyond its earliest edge, in logarithms of time: what rings later than four times the
 /// earliest is needed only if the search goes on that long, and would make the earliest wait.
 const AHEAD: f64 = 1.386;
@@ -75,10 +73,7 @@ impl<'a> Search<'a> {
         prior: Option<Prior>,
         memo: Memo,
     ) -> Result<Self, DecodeError> {
-        let ground = Ground::new(model, cloze, settings)?;
-        let prefix = model.encode(tail(&cloze.prefix)).unwrap_or_default();
-        let proposer = Proposer::new(settings.truncation, prior, prefix, ground.end_tokens.clone());
-        let root = proposer.probabilities(&[], &model.prime(prompt)?);
+        let (ground, proposer, root) = Ground::open(model, cloze, prompt, settings, prior)?;
         let tree = Tree::new(oracle, ground, memo, || Proposal::new(&root, 0.0));
         let whole = HashMap::from([(Tree::ROOT, root)]);
         Ok(Self { model, tree, settings, proposer, whole, batch: Vec::new() })
@@ -263,11 +258,4 @@ pub(super) fn last_logits(positions: &[Position]) -> &[f32] {
 /// The earliest of a batch: nothing below it rings before.
 fn earliest(batch: &[Work]) -> f64 {
     batch.iter().map(Work::time).fold(f64::INFINITY, f64::min)
-}
-
-/// The end of a text, from a line's start: as much as the prior can look at.
-pub(super) fn tail(text: &str) -> &str {
-    let from = text.len().saturating_sub(PRIOR_SIGHT);
-    let line = text.as_bytes()[from..].iter().position(|&byte| byte == b'\n').map_or(from, |at| from + at);
-    text.get(line..).unwrap_or(text)
 }

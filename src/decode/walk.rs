@@ -14,7 +14,7 @@ use crate::decode::memo::{Event, Memo, WalkEnd};
 use crate::decode::oracle::{Guidance, Oracle};
 use crate::decode::partial::{Partial, Refusal};
 use crate::decode::proposer::Proposer;
-use crate::decode::search::{last_logits, tail};
+use crate::decode::search::last_logits;
 use crate::decode::{Counters, DecodeError, Next, Sample, Sampler, Settings, StopReason};
 use crate::java::lexer::normal_form;
 use crate::model::{KvNode, Model, Row};
@@ -71,10 +71,7 @@ impl<'a> Walks<'a> {
         memo: Memo,
         wanted: u64,
     ) -> Result<Self, DecodeError> {
-        let ground = Ground::new(model, cloze, settings)?;
-        let prefix = model.encode(tail(&cloze.prefix)).unwrap_or_default();
-        let proposer = Proposer::new(settings.truncation, prior, prefix, ground.end_tokens.clone());
-        let root = proposer.probabilities(&[], &model.prime(prompt)?);
+        let (ground, proposer, root) = Ground::open(model, cloze, prompt, settings, prior)?;
         Ok(Self {
             redraw: oracle.guidance() != Guidance::OFF,
             seen: HashSet::from([normal_form(&cloze.original)]),
