@@ -90,6 +90,8 @@ pub struct Problem {
     pub in_hole: Option<Range<usize>>,
     /// The compiler's message.
     pub message: String,
+    /// The file that it is in, of a server's name, if it is another one than the hole's.
+    pub file: Option<String>,
 }
 
 /// The answer to a compile question.

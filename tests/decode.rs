@@ -132,7 +132,13 @@ impl CompletionEngine for Replay {
             return Check::Problems(vec![]);
         }
         let message = "two".to_owned();
-        Check::Problems(vec![repair::engine::Problem { id: 1, syntax: false, in_hole: None, message }])
+        Check::Problems(vec![repair::engine::Problem {
+            id: 1,
+            syntax: false,
+            in_hole: None,
+            message,
+            file: None,
+        }])
     }
 }
 

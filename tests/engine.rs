@@ -327,6 +327,43 @@ fn errors_that_the_buggy_file_has_anyway_are_not_reported() {
     });
 }
 
+/// Messages of the new errors in other files.
+fn elsewhere(engine: &mut JdtEngine, hole: &str) -> Vec<(String, String)> {
+    let Check::Problems(found) = engine.check(hole, false) else { panic!("no answer for `{hole}`") };
+    found.into_iter().map(|problem| (problem.file.unwrap_or_default(), problem.message)).collect()
+}
+
+#[test]
+fn what_a_change_breaks_in_other_files_is_found() {
+    let field = ITEM.replace("public final String label;", "<hole>public final String label;</hole>");
+    with_hole("Item", &field, |engine| {
+        assert_eq!(elsewhere(engine, "public final String label; int more;"), []);
+        let broken = elsewhere(engine, "public final CharSequence label;");
+        assert!(
+            !broken.is_empty() && broken.iter().all(|(file, _)| file.ends_with("/Gallery.java")),
+            "{broken:?}"
+        );
+    });
+    let constant =
+        ITEM.replace("public static final int LIMIT = 3;", "<hole>public static final int LIMIT = 3;</hole>");
+    with_hole("Item", &constant, |engine| {
+        assert_eq!(elsewhere(engine, "public static final short LIMIT = 3;"), []);
+        assert_eq!(
+            elsewhere(engine, "static final int BOUND = 3;"),
+            [(
+                "/repair/source0/shop/Gallery.java".to_owned(),
+                "LIMIT cannot be resolved or is not a field".to_owned()
+            )]
+        );
+        assert_eq!(elsewhere(engine, "public static final String LIMIT = \"\";").len(), 1);
+    });
+    // A body that is closed and opened again as another method's.
+    let body = ITEM.replace("return secret;", "<hole>return secret;</hole>");
+    with_hole("Item", &body, |engine| {
+        assert_eq!(elsewhere(engine, "return secret; } public int cost() { return 1;"), []);
+    });
+}
+
 #[test]
 fn class_files_are_written_only_for_what_compiles() {
     let out = fresh_dir("classes");

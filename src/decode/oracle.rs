@@ -4,8 +4,8 @@
 //! without asking. A word that the token ends must be named exactly, one that still grows must be a prefix of a name.
 //! What is visible at the hole is asked for once and serves all samples, whatever they have written so far; what they
 //! declare themselves is read off their text. Only where a word fits nothing and might be declared there (a lambda's
-//! parameter, say) is the very position asked about. Deliberately absent: labels that are new to the method. A label
-//! that nothing jumps to changes nothing, and one that is jumped to takes nested loops, more than a hunk.
+//! parameter, say) is the very position asked about. At the beginning of a statement any word may be a label that is
+//! being declared, until something else than a colon follows it; after `break` and `continue` only labels may stand.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -110,7 +110,7 @@ pub struct Oracle<'e> {
     lists: Lists,
     /// What stands before the hole, as far as it matters.
     tail: String,
-    /// Labels that the text around the hole jumps to: they may be declared in it.
+    /// Words before the hole that are followed by a colon: all labels are among them.
     labels: HashSet<String>,
     explanation: Explanation,
     /// Decisions on tokens by who took them.
@@ -129,7 +129,7 @@ impl<'e> Oracle<'e> {
             guidance,
             lists: Lists::default(),
             tail: Lexemes::of(&cloze.prefix).tail(TAIL),
-            labels: jump_targets(&format!("{}\n{}", cloze.original, cloze.suffix)),
+            labels: labels(&cloze.prefix),
             explanation: Explanation::default(),
             decided: BTreeMap::new(),
             words: WordCounts::default(),
@@ -257,6 +257,9 @@ impl<'e> Oracle<'e> {
 
     /// A word that stands for a variable, method, type or package, or is being declared.
     fn name(&mut self, before: &str, wanted: Wanted) -> Verdict {
+        if follows_jump(before) {
+            return self.label(before, wanted);
+        }
         let named = wanted.in_answer(self.lists.names(self.engine, wanted.first()));
         if named == Verdict::There || is_written(before, wanted) {
             return Verdict::There;
@@ -265,10 +268,23 @@ impl<'e> Oracle<'e> {
         if typed != Verdict::Absent || named != Verdict::Absent {
             return if typed == Verdict::Absent { named } else { typed };
         }
+        if !wanted.closed && self.may_be_label(before, wanted.name) {
+            return Verdict::Unknown("label".to_owned());
+        }
         if self.demands_a_name(before, wanted) {
             return Verdict::Absent;
         }
         self.at_position(before, wanted, Scope::Names)
+    }
+
+    /// A label that is jumped to.
+    fn label(&self, before: &str, wanted: Wanted) -> Verdict {
+        let own = labels(before);
+        if self.labels.iter().chain(&own).any(|label| wanted.is(label)) {
+            Verdict::There
+        } else {
+            Verdict::Absent
+        }
     }
 
     /// What the very position says of a word that is not visible at the hole's beginning.
@@ -287,6 +303,10 @@ impl<'e> Oracle<'e> {
         lexemes.demands_a_name() && !lexemes.changes_scope(self.tail.len() + 1, self.engine.closable())
     }
 
+    fn may_be_label(&self, before: &str, word: &str) -> bool {
+        Lexemes::of(&format!("{}\n{before}{word}", self.tail)).may_be_label()
+    }
+
     /// Words that need no list.
     fn lexer_accepts(&self, text: &[u8], word: Word, closed: bool) -> bool {
         let name = &text[word.start..word.end];
@@ -296,8 +316,7 @@ impl<'e> Oracle<'e> {
         match word.before {
             Before::Type | Before::At => true,
             Before::Dot | Before::MethodRef => AFTER_DOT.iter().any(|keyword| fits(keyword)),
-            Before::Start if text.get(word.end) == Some(&b':') => true,
-            Before::Start if self.labels.iter().any(|label| fits(label)) => true,
+            Before::Start | Before::Other if closed && self.is_label(text, word) => true,
             Before::Start | Before::New | Before::Other => {
                 if closed {
                     is_keyword(name)
@@ -306,6 +325,15 @@ impl<'e> Oracle<'e> {
                 }
             }
         }
+    }
+
+    /// Whether a word is a label that is being declared, or a constant's after `case`.
+    fn is_label(&self, text: &[u8], word: Word) -> bool {
+        let follows = text[word.end..].trim_ascii_start();
+        follows.starts_with(b":")
+            && !follows.starts_with(b"::")
+            && std::str::from_utf8(&text[..word.end])
+                .is_ok_and(|text| self.may_be_label(&text[..word.start], &text[word.start..]))
     }
 
     /// Compiles the text up to its last finished statement with recovery.
@@ -318,6 +346,12 @@ impl<'e> Oracle<'e> {
         let Some(end) = text.rfind([';', '}']) else { return Ok(()) };
         self.questions += 1;
         match self.engine.check(text, true) {
+            // Brackets that do not fit may put all that follows into another scope.
+            Check::Problems(problems)
+                if problems.iter().any(|problem| problem.syntax && problem.in_hole.is_none()) =>
+            {
+                Ok(())
+            }
             Check::Problems(problems) if problems.iter().any(|problem| is_dead(problem, 0..end + 1)) => {
                 self.explanation.set(|| told(&problems));
                 Err(Refusal::Statement)
@@ -391,9 +425,12 @@ fn valid(word: &[u8]) -> Option<&str> {
     }
 }
 
+/// The problems that lie in the hole, and how many there are elsewhere.
 fn told(problems: &[Problem]) -> String {
+    let (inside, outside): (Vec<_>, Vec<_>) = problems.iter().partition(|problem| problem.in_hole.is_some());
     let one = |problem: &Problem| format!("{} {:?}: {}", problem.id, problem.in_hole, problem.message);
-    problems.iter().map(one).collect::<Vec<_>>().join("; ")
+    let shown = inside.iter().chain(&outside).take(4).map(|problem| one(problem)).collect::<Vec<_>>();
+    format!("{} ({} in the hole, {} elsewhere)", shown.join("; "), inside.len(), outside.len())
 }
 
 fn is_dead(problem: &Problem, finished: Range<usize>) -> bool {
@@ -401,16 +438,22 @@ fn is_dead(problem: &Problem, finished: Range<usize>) -> bool {
     !problem.syntax && inside && DEAD.contains(&problem.id)
 }
 
-/// Names after `break` and `continue`.
-fn jump_targets(text: &str) -> HashSet<String> {
-    let words: Vec<&str> =
-        text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$' || c == ';')).collect();
-    words
-        .windows(2)
-        .filter(|pair| matches!(pair[0], "break" | "continue"))
-        .map(|pair| pair[1].trim_end_matches(';').to_owned())
-        .filter(|name| !name.is_empty())
+/// Words that are followed by a colon.
+fn labels(text: &str) -> HashSet<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let before_colon = text.match_indices(':').map(|(at, _)| text[..at].trim_end());
+    before_colon
+        .map(|text| text[text.trim_end_matches(is_part).len()..].to_owned())
+        .filter(|word| !word.is_empty())
         .collect()
+}
+
+/// Whether the word that follows `before` is where a jump leads.
+fn follows_jump(before: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let text = before.trim_end();
+    text.len() < before.len()
+        && ["break", "continue"].contains(&&text[text.trim_end_matches(is_part).len()..])
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! over the end of its line.
 
 use crate::cloze::Cloze;
-use crate::java::lexer::{LexState, Mark, Word};
+use crate::java::lexer::{Before, LexState, Mark, Word};
 
 /// What every partial fill of one hole is measured against.
 #[derive(Debug, Clone)]
@@ -44,7 +44,15 @@ impl Frame {
 
     /// The hole before its first token.
     pub fn empty(&self) -> Partial {
-        Partial { text: Vec::new(), lex: self.start.clone(), line_start: 0, at_end: true, blank_lines: 0 }
+        Partial {
+            text: Vec::new(),
+            lex: self.start.clone(),
+            line_start: 0,
+            at_end: true,
+            leads_out: false,
+            pending: None,
+            blank_lines: 0,
+        }
     }
 
     fn brackets_fit(&self, lex: &LexState) -> bool {
@@ -140,6 +148,10 @@ pub struct Partial {
     line_start: usize,
     /// Whether the hole could have ended before the current line.
     at_end: bool,
+    /// Whether the current line is, so far, one that may follow the hole: then it is not the fill's.
+    leads_out: bool,
+    /// A word at the beginning of a statement with only space after it. If a colon follows, it is a label.
+    pending: Option<Word>,
     blank_lines: u32,
 }
 
@@ -177,9 +189,9 @@ impl Partial {
         &self.lex
     }
 
-    /// The word that is still growing at the caret.
+    /// The fill's word that is still growing at the caret.
     pub fn open_word(&self) -> Option<Word> {
-        self.lex.open_word(self.text.len())
+        self.lex.open_word(self.text.len()).filter(|_| !self.leads_out)
     }
 
     /// The text as a complete fill: no space at its end. `None` if the bytes are no UTF-8.
@@ -202,8 +214,9 @@ impl Partial {
         for &byte in token {
             let step = next.lex.step(next.text.len(), byte);
             next.text.push(byte);
-            let in_fill = !(next.at_end && frame.structural_end && next.line_leads_out(frame));
-            closed.extend(step.closed.filter(|_| in_fill));
+            next.leads_out = next.at_end && frame.structural_end && next.line_leads_out(frame);
+            let in_fill = !next.leads_out;
+            next.close_words(step.closed.filter(|_| in_fill), byte, &mut closed);
             match step.mark {
                 Mark::Mismatch if in_fill => return Advance::Refused(Refusal::Mismatch),
                 Mark::BrokenLiteral => return Advance::Refused(Refusal::BrokenLiteral),
@@ -223,6 +236,19 @@ impl Partial {
             }
         }
         Advance::Open { partial: next, closed, statement }
+    }
+
+    /// Passes on the words that `byte` has ended. Whether one is a label is told by the first lexeme after it.
+    fn close_words(&mut self, word: Option<Word>, byte: u8, closed: &mut Vec<Word>) {
+        if !byte.is_ascii_whitespace() {
+            closed.extend(self.pending.take());
+            closed.extend(word);
+        } else if let Some(word) = word {
+            match word.before {
+                Before::Start => self.pending = Some(word),
+                _ => closed.push(word),
+            }
+        }
     }
 
     /// Whether the current line is, so far, one that may follow the hole.

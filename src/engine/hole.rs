@@ -22,7 +22,7 @@ pub(super) struct OpenHole {
 }
 
 /// What makes a problem the same one after the hole has changed: not its position.
-type ProblemKey = (u32, String, String);
+type ProblemKey = (u32, String, String, Option<String>);
 
 impl OpenHole {
     /// A hole that was opened with `args`; its baseline is not known yet.
@@ -41,6 +41,9 @@ impl OpenHole {
 
     /// Byte range of a problem in the hole's text, or `None` if it is not wholly inside.
     fn range_in(&self, text: &str, problem: &WireProblem) -> Option<Range<usize>> {
+        if problem.file.is_some() {
+            return None;
+        }
         let start = problem.start.checked_sub(self.start)?;
         let end = problem.end.checked_sub(self.start)?;
         Some(byte_offset(text, start)?..byte_offset(text, end)?)
@@ -61,6 +64,7 @@ impl OpenHole {
                     syntax: problem.syntax,
                     in_hole,
                     message: problem.message,
+                    file: problem.file,
                 }),
             }
         }
@@ -68,9 +72,9 @@ impl OpenHole {
     }
 }
 
-/// Braces that lead from those open before the hole to those open after it, so that an unfinished fill of a hole that
-/// closes a block or opens one leaves the rest of the file in its place. Empty where other brackets are concerned.
-pub(super) fn bridge(prefix: &str, original: &str) -> String {
+/// How many of the braces before the hole the buggy text closes, and how many of its own it leaves open, so that an
+/// unfinished fill can leave the rest of the file in its place. None where other brackets are concerned.
+pub(super) fn braces(prefix: &str, original: &str) -> (usize, usize) {
     let mut state = LexState::after(prefix);
     let start = state.brackets().to_vec();
     // Brackets that the buggy text never closes; what it opens beyond them are others.
@@ -81,13 +85,13 @@ pub(super) fn bridge(prefix: &str, original: &str) -> String {
     }
     let end = state.brackets();
     if start[common..].iter().chain(&end[common..]).any(|&bracket| bracket != b'{') {
-        return String::new();
+        return (0, 0);
     }
-    "}".repeat(start.len() - common) + &"{".repeat(end.len() - common)
+    (start.len() - common, end.len() - common)
 }
 
 fn key(problem: &WireProblem) -> ProblemKey {
-    (problem.id, problem.message.clone(), problem.line.clone())
+    (problem.id, problem.message.clone(), problem.line.clone(), problem.file.clone())
 }
 
 fn count<'a>(problems: impl Iterator<Item = &'a WireProblem>) -> HashMap<ProblemKey, usize> {
@@ -119,14 +123,29 @@ mod tests {
     use super::*;
 
     fn problem(id: u32, start: usize, end: usize, line: &str) -> WireProblem {
-        WireProblem { id, syntax: false, start, end, line: line.to_owned(), message: format!("m{id}") }
+        WireProblem {
+            id,
+            syntax: false,
+            start,
+            end,
+            line: line.to_owned(),
+            message: format!("m{id}"),
+            file: None,
+        }
     }
 
     fn hole(prefix: &str, baseline: &[WireProblem]) -> OpenHole {
         let text = String::new;
         let prefix = prefix.to_owned();
-        let args =
-            OpenArgs { session: "", path: text(), prefix, original: text(), suffix: text(), bridge: text() };
+        let args = OpenArgs {
+            session: "",
+            path: text(),
+            prefix,
+            original: text(),
+            suffix: text(),
+            closed: 0,
+            opened: 0,
+        };
         let mut open = OpenHole::new(args, HolePlace::Body, 0);
         open.baseline = count(baseline.iter());
         open
@@ -147,11 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_leads_to_the_braces_that_the_suffix_expects() {
-        assert_eq!(bridge("{ if (a) {", " b(); "), "");
-        assert_eq!(bridge("{ if (a) {", " b(); } if (c) {"), "}{");
-        assert_eq!(bridge("{", " if (a) {"), "{");
-        assert_eq!(bridge("{ f(", "a), g("), "");
+    fn braces_that_the_buggy_text_closes_or_leaves_open_are_counted() {
+        assert_eq!(braces("{ if (a) {", " b(); "), (0, 0));
+        assert_eq!(braces("{ if (a) {", " b(); } if (c) {"), (1, 1));
+        assert_eq!(braces("{", " if (a) {"), (0, 1));
+        assert_eq!(braces("{ f(", "a), g("), (0, 0));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::client::{Client, Silence};
-use super::hole::{OpenHole, bridge};
+use super::hole::{OpenHole, braces};
 use super::server::{self, ServerSettings};
 use super::times::Times;
 use super::wire::{
@@ -77,13 +77,15 @@ impl JdtEngine {
         suffix: &str,
     ) -> Result<(), EngineError> {
         self.hole = None;
+        let (closed, opened) = braces(prefix, original);
         let args = OpenArgs {
             session: SESSION,
             path: file.to_string_lossy().into_owned(),
             prefix: prefix.to_owned(),
             original: original.to_owned(),
             suffix: suffix.to_owned(),
-            bridge: bridge(prefix, original),
+            closed,
+            opened,
         };
         let reply: OpenReply = self.ask(Command::Open, &args).map_err(EngineError::Unanswered)?;
         if !reply.found {

@@ -71,8 +71,10 @@ pub(super) struct OpenArgs {
     pub prefix: String,
     pub original: String,
     pub suffix: String,
-    /// What leads from the brackets open before the hole to those open after it.
-    pub bridge: String,
+    /// Braces before the hole that the original closes.
+    pub closed: usize,
+    /// Braces of its own that it leaves open.
+    pub opened: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -139,4 +141,7 @@ pub(super) struct WireProblem {
     pub end: usize,
     pub line: String,
     pub message: String,
+    /// Another file that it is in.
+    #[serde(default)]
+    pub file: Option<String>,
 }

@@ -177,6 +177,24 @@ impl<'t> Lexemes<'t> {
         }
     }
 
+    /// Whether the word that ends the text may be a label that is being declared: it begins a statement.
+    pub fn may_be_label(&self) -> bool {
+        let Some(previous) = self.len().checked_sub(2) else { return true };
+        match self.at(previous) {
+            ";" | "}" | "else" | "do" => true,
+            "{" => !self.is_array(previous),
+            ")" => self.opening(previous).is_none_or(|opening| CONTROL.contains(&self.before(opening))),
+            ":" => !self.is_conditional(previous),
+            _ => false,
+        }
+    }
+
+    /// Whether a colon belongs to `? :`, not to a label, a `case` or a loop's header.
+    fn is_conditional(&self, colon: usize) -> bool {
+        let statement = (0..colon).rev().map(|i| self.at(i));
+        statement.take_while(|mark| !matches!(*mark, ";" | "{" | "}")).any(|mark| mark == "?")
+    }
+
     /// What the members after the dot that ends the text depend on; `from`: where the text in question begins, `closable`:
     /// how many brackets before it may be closed without leaving its scope. Equal keys, equal lists.
     pub fn receiver_key(&self, from: usize, closable: usize) -> Option<String> {

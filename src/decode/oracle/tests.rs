@@ -43,7 +43,13 @@ impl CompletionEngine for Table {
     }
 
     fn check(&mut self, hole: &str, _recover: bool) -> Check {
-        let problem = |id, range| Problem { id, syntax: false, in_hole: Some(range), message: String::new() };
+        let problem = |id, range| Problem {
+            id,
+            syntax: false,
+            in_hole: Some(range),
+            message: String::new(),
+            file: None,
+        };
         match hole.find("length()") {
             Some(at) => Check::Problems(vec![problem(100, at..at + 6)]),
             None => Check::Problems(vec![]),
@@ -88,8 +94,23 @@ fn check_asked(tokens: &[&str], expected: &str, asked: &[&str]) {
 
 #[test]
 fn a_growing_name_is_refused_once_nothing_begins_with_it() {
-    check(&["\n", "ite", "ms"], "feasible");
-    check(&["\n", "ite", "rat"], "Name at \"rat\"");
+    check(&["\n", "use(ite", "ms"], "feasible");
+    check(&["\n", "use(ite", "rat"], "Name at \"rat\"");
+}
+
+#[test]
+fn a_word_at_the_beginning_of_a_statement_may_be_a_label_until_something_else_follows() {
+    check(&["\n", "ite", "rat", " ", ":", " for"], "feasible");
+    check(&["\n", "ite", "rat", " ", "="], "Name at \"=\"");
+    check(&["\n", "iterat", "."], "Name at \".\"");
+    check(&["\n", "if (index) ite", "rat", ": for"], "feasible");
+    check(&["\n", "use(index) ite", "rat"], "Name at \"rat\"");
+}
+
+#[test]
+fn only_a_label_follows_a_jump() {
+    check_asked(&["\n", "zz: for (;;) { break z", "z"], "feasible", &[]);
+    check_asked(&["\n", "zz: for (;;) { continue q"], "Name at \"zz: for (;;) { continue q\"", &[]);
 }
 
 #[test]
@@ -107,7 +128,7 @@ fn a_token_of_several_words_is_walked_word_by_word() {
 
 #[test]
 fn keywords_declared_names_literals_and_labels_are_not_asked_for() {
-    check_asked(&["\n", "retu", "rn \"zz\"", "; int zz", " = 3; ou", "ter: for"], "feasible", &[]);
+    check_asked(&["\n", "retu", "rn \"zz\"", "; int zz", " = 3; outer: for"], "feasible", &[]);
 }
 
 #[test]

@@ -8,7 +8,11 @@ use crate::decode::partial::Refusal;
 use crate::engine::{Answer, CompletionEngine, Scope};
 use crate::java::holes::chance;
 use crate::java::keyword::{is_keyword, is_keyword_prefix};
+use crate::java::lexemes::Lexemes;
 use crate::java::lexer::{Before, LexState, Word};
+
+/// Lexemes before the hole that tell where in a statement it begins.
+const TAIL: usize = 40;
 
 /// How a name was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -29,6 +33,8 @@ pub struct Swap {
     pub name: String,
     /// Its first byte in the fill.
     pub start: usize,
+    /// Whether it begins a statement: it may be a label until something else than a colon follows it.
+    pub may_be_label: bool,
     /// The whole fill.
     pub fill: String,
 }
@@ -97,7 +103,9 @@ pub(super) fn swaps(engine: &mut dyn CompletionEngine, cloze: &Cloze, order: u64
 
 fn swap(cloze: &Cloze, word: Word, how: Swapped, name: String) -> Swap {
     let fill = format!("{}{name}{}", &cloze.original[..word.start], &cloze.original[word.end..]);
-    Swap { how, name, start: word.start, fill }
+    let before = Lexemes::of(&cloze.prefix).tail(TAIL);
+    let may_be_label = Lexemes::of(&format!("{before}\n{}", &cloze.original[..word.end])).may_be_label();
+    Swap { how, name, start: word.start, may_be_label, fill }
 }
 
 /// When `fed` was refused. `file` has names that exist; a beginning that only names elsewhere have counts as late, so
@@ -118,6 +126,9 @@ fn first_impossible(swap: &Swap, file: &str, tokens: &[Vec<u8>]) -> usize {
     for (index, token) in tokens.iter().enumerate() {
         end += token.len();
         let written = end.saturating_sub(swap.start).min(swap.name.len());
+        if swap.may_be_label && !follows(swap.fill.get(..end).unwrap_or_default(), swap) {
+            continue;
+        }
         let beginning = swap.name.get(..written).unwrap_or(&swap.name);
         let exists = is_keyword_prefix(beginning.as_bytes()) || begins_a_word(file, beginning);
         if written > 0 && (!exists || written == swap.name.len()) {
@@ -125,6 +136,11 @@ fn first_impossible(swap: &Swap, file: &str, tokens: &[Vec<u8>]) -> usize {
         }
     }
     tokens.len()
+}
+
+/// Whether `text` goes on after the wrong name.
+fn follows(text: &str, swap: &Swap) -> bool {
+    text.get(swap.start + swap.name.len()..).is_some_and(|rest| !rest.trim().is_empty())
 }
 
 fn begins_a_word(text: &str, beginning: &str) -> bool {

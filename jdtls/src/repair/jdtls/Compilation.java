@@ -4,9 +4,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import org.eclipse.jdt.core.ICompilationUnit;
 import org.eclipse.jdt.core.JavaModelException;
@@ -32,8 +34,11 @@ import org.eclipse.jdt.internal.core.SearchableEnvironment;
 final class Compilation {
     private Compilation() {}
 
-    /** Offsets are UTF-16 units of the compiled text, {@code end} exclusive; {@code line} is the text of its first line. */
-    record Problem(int id, boolean syntax, int start, int end, String line, String message) {}
+    /**
+     * Offsets are UTF-16 units of the compiled text, {@code end} exclusive; {@code line} is the text of its first line.
+     * {@code file} is the path in the workspace of another file that the problem is in, null for the unit itself.
+     */
+    record Problem(int id, boolean syntax, int start, int end, String line, String message, String file) {}
 
     record Reply(List<Problem> problems) {}
 
@@ -50,7 +55,16 @@ final class Compilation {
                 ? session.prefix() + hole + session.suffix()
                 : session.unfinished(hole, unfinished);
             session.setText(text);
-            return new Reply(problems(text, run(session, recover).problems));
+            Finder finder = run(session, recover);
+            List<Problem> problems = problems(text, finder.problems, null);
+            if (!recover && (!session.inBody() || hole.indexOf('}') >= 0)) {
+                Set<String> changed = Structure.of(finder.classes).namesOfChanges(session.structure());
+                if (!changed.isEmpty()) {
+                    problems = new ArrayList<>(problems);
+                    problems.addAll(session.dependents().problems(changed, text));
+                }
+            }
+            return new Reply(problems);
         }
     }
 
@@ -61,7 +75,7 @@ final class Compilation {
             String text = session.prefix() + given.text("hole") + session.suffix();
             session.setText(text);
             Finder finder = run(session, false);
-            List<Problem> problems = problems(text, finder.problems);
+            List<Problem> problems = problems(text, finder.problems, null);
             for (ClassFile file : problems.isEmpty() ? finder.classes : List.<ClassFile>of()) {
                 Path path = directory.resolve(new String(file.fileName()) + ".class");
                 Files.createDirectories(path.getParent());
@@ -75,10 +89,50 @@ final class Compilation {
     static Surroundings surroundings(Session session) throws JavaModelException {
         Finder finder = run(session, false);
         boolean parsed = finder.problems.stream().noneMatch(Compilation::isSyntax);
-        return new Surroundings(parsed, finder.namesKnown, Set.copyOf(finder.importedNames));
+        return new Surroundings(
+            parsed, finder.namesKnown, missingNames(session.text(), finder.problems), Set.copyOf(finder.importedNames));
+    }
+
+    private static Set<String> missingNames(String text, List<CategorizedProblem> problems) {
+        Set<String> names = new HashSet<>();
+        for (CategorizedProblem problem : problems) {
+            int end = Math.min(problem.getSourceEnd() + 1, text.length());
+            String where = text.substring(Math.clamp(problem.getSourceStart(), 0, end), end);
+            boolean isMissing = switch (problem.getID()) {
+                case IProblem.UndefinedType, IProblem.ImportNotFound -> true;
+                // A name with a dot is that of a package or type; without one a variable that the hole may have declared.
+                case IProblem.UndefinedName -> where.indexOf('.') >= 0;
+                default -> false;
+            };
+            if (isMissing) {
+                names.addAll(List.of(where.split("[^\\p{javaJavaIdentifierPart}]+")));
+            }
+        }
+        return names;
+    }
+
+    /** What the classes of the text that the working copy has now declare. */
+    static Structure structure(Session session) throws JavaModelException {
+        return Structure.of(run(session, false).classes);
+    }
+
+    /** The errors of other files against the text that the working copy has now. */
+    static Map<ICompilationUnit, List<Problem>> problemsOf(Session session, List<ICompilationUnit> units)
+            throws JavaModelException {
+        Map<ICompilationUnit, List<Problem>> found = new HashMap<>();
+        // Other files see the working copy by what the Java model knows of it, not by its text.
+        session.workingCopy().makeConsistent(null);
+        for (ICompilationUnit unit : units) {
+            found.put(unit, problems(unit.getSource(), run(session, unit, false).problems, unit.getPath().toString()));
+        }
+        return found;
     }
 
     private static Finder run(Session session, boolean recover) throws JavaModelException {
+        return run(session, session.workingCopy(), recover);
+    }
+
+    private static Finder run(Session session, ICompilationUnit unit, boolean recover) throws JavaModelException {
         SearchableEnvironment environment = new SearchableEnvironment(
             (JavaProject) session.project(), new ICompilationUnit[] {session.workingCopy()});
         CompilerOptions options = new CompilerOptions(session.project().getOptions(true));
@@ -95,14 +149,14 @@ final class Compilation {
         });
         try {
             finder.compile(new org.eclipse.jdt.internal.compiler.env.ICompilationUnit[] {
-                (org.eclipse.jdt.internal.compiler.env.ICompilationUnit) session.workingCopy()});
+                (org.eclipse.jdt.internal.compiler.env.ICompilationUnit) unit});
         } finally {
             environment.cleanup();
         }
         return finder;
     }
 
-    private static List<Problem> problems(String text, List<CategorizedProblem> found) {
+    private static List<Problem> problems(String text, List<CategorizedProblem> found, String file) {
         return found.stream().map(problem -> {
             int start = Math.clamp(problem.getSourceStart(), 0, text.length());
             int end = Math.clamp(problem.getSourceEnd() + 1, start, text.length());
@@ -110,7 +164,7 @@ final class Compilation {
             int lineEnd = text.indexOf('\n', lineStart);
             String line = text.substring(lineStart, lineEnd < 0 ? text.length() : lineEnd);
             int id = problem.getID() & IProblem.IgnoreCategoriesMask;
-            return new Problem(id, isSyntax(problem), start, end, line, problem.getMessage());
+            return new Problem(id, isSyntax(problem), start, end, line, problem.getMessage(), file);
         }).toList();
     }
 

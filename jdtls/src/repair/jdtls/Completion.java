@@ -10,8 +10,6 @@ import org.eclipse.jdt.core.Signature;
 /**
  * One completion question and its verdict. A list is given only where it is known to hold every identifier of the asked
  * kinds that may stand at the caret; everything else, an exception included, is unknown with its reason.
- *
- * <p>Not foreseen: a label that the hole itself is about to declare (any word at the start of a statement might be one).
  */
 final class Completion {
     /** What is listed. */
@@ -171,6 +169,7 @@ final class Completion {
 
     private Verdict list(Proposals proposals, String file, int caret) {
         TreeSet<String> names = new TreeSet<>(proposals.names(file, caret));
+        names.addAll(session.missingNames());
         if (scope != Scope.MEMBERS) {
             names.addAll(session.importedNames());
             if (scope == Scope.NAMES) {

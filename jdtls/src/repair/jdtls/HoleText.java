@@ -33,6 +33,8 @@ final class HoleText {
     /** Indices into {@code code} of the brackets that the hole opened and did not close. */
     private final Deque<Integer> open = new ArrayDeque<>();
     private boolean unbalanced;
+    /** Braces before the hole that it closes. */
+    private int closedBraces;
     /** Brackets still open between the hole's body and the hole. */
     private final int closable;
     private final boolean holeInParentheses;
@@ -49,6 +51,7 @@ final class HoleText {
                 case "(", "[", "{" -> (inHole ? open : outer).push(i);
                 case ")", "]", "}" -> {
                     if (inHole && open.isEmpty()) {
+                        closedBraces += code.get(i).text().equals("}") ? 1 : 0;
                         unbalanced |= outer.isEmpty() || code.get(outer.poll()).start() <= body;
                     } else {
                         (inHole ? open : outer).poll();
@@ -206,6 +209,15 @@ final class HoleText {
         }
         boolean separate = holeInParentheses && SEPARATE.contains(next);
         return endsBlock || separate ? text.toString() : text.append(';').toString();
+    }
+
+    /**
+     * What leads from the braces that are open after the hole and its {@link #closing} to those that the suffix expects,
+     * if the buggy text closes {@code closed} braces before it and leaves {@code opened} of its own open.
+     */
+    String bridge(int closed, int opened) {
+        int more = closedBraces - closed;
+        return "}".repeat(Math.max(0, -more)) + "{".repeat(Math.max(0, more) + opened);
     }
 
     private String at(int i) {

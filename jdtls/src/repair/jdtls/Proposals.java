@@ -44,7 +44,18 @@ final class Proposals extends CompletionRequestor {
 
     @Override
     public void accept(CompletionProposal proposal) {
-        all.add(proposal);
+        if (proposal.getKind() != CompletionProposal.LOCAL_VARIABLE_REF || !isMerelyUsed()) {
+            all.add(proposal);
+        }
+    }
+
+    /**
+     * Whether the engine is about to propose a name that the method uses and nobody declares. It looks like a local
+     * variable of type {@code Object}; only the engine's own method tells the two apart.
+     */
+    private static boolean isMerelyUsed() {
+        return StackWalker.getInstance().walk(frames ->
+            frames.limit(4).anyMatch(frame -> frame.getMethodName().equals("acceptUnresolvedName")));
     }
 
     @Override
@@ -98,7 +109,15 @@ final class Proposals extends CompletionRequestor {
      * it would need to be imported from (then its simple name is of no use here, except below a receiver).
      */
     private void qualified(CompletionProposal proposal, String file, int caret, Set<String> names) {
-        String completion = new String(proposal.getCompletion()).replace('$', '.');
+        String completion = new String(proposal.getCompletion());
+        segments(completion, proposal, file, caret, names);
+        // A nested class of a class file, or a name with a dollar of its own: only the class file knows.
+        if (completion.indexOf('$') >= 0) {
+            segments(completion.replace('$', '.'), proposal, file, caret, names);
+        }
+    }
+
+    private void segments(String completion, CompletionProposal proposal, String file, int caret, Set<String> names) {
         if (scope == Completion.Scope.MEMBERS) {
             String typed = file.substring(Math.min(proposal.getReplaceStart(), caret), caret);
             String rest = completion.startsWith(typed) ? completion.substring(typed.length()) : completion;

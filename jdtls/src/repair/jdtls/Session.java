@@ -16,20 +16,27 @@ final class Session {
     private final ICompilationUnit workingCopy;
     private final String prefix;
     private final String suffix;
-    private final String bridge;
+    private final int closed;
+    private final int opened;
     private final Lexemes beforeHole;
     private final String next;
     private final String text;
     private final Bodies bodies;
     private final Surroundings surroundings;
+    private final Dependents dependents = new Dependents(this);
+    private Structure structure;
 
-    /** {@code prefix + original + suffix} is the buggy text, from which all that does not depend on the hole is taken. */
-    Session(ICompilationUnit unit, String prefix, String original, String suffix, String bridge)
+    /**
+     * {@code prefix + original + suffix} is the buggy text, from which all that does not depend on the hole is taken;
+     * {@code original} closes {@code closed} braces before it and leaves {@code opened} of its own open.
+     */
+    Session(ICompilationUnit unit, String prefix, String original, String suffix, int closed, int opened)
             throws JavaModelException {
         this.workingCopy = unit.getWorkingCopy(owner, null);
         this.prefix = prefix;
         this.suffix = suffix;
-        this.bridge = bridge;
+        this.closed = closed;
+        this.opened = opened;
         this.text = prefix + original + suffix;
         this.bodies = Bodies.around(project(), text, prefix.length(), prefix.length() + original.length());
         this.beforeHole = Lexemes.of(prefix, bodies.start(), level());
@@ -57,9 +64,9 @@ final class Session {
         return empty == null ? 0 : empty.closable();
     }
 
-    /** The file with an unfinished hole, what it left open closed. */
+    /** The file with an unfinished hole: what it left open is closed, and the suffix stands at the depth that it expects. */
     String unfinished(String hole, HoleText read) {
-        return prefix + hole + read.closing() + bridge + suffix;
+        return prefix + hole + read.closing() + read.bridge(closed, opened) + suffix;
     }
 
     String prefix() {
@@ -100,6 +107,24 @@ final class Session {
     /** Names that imports make usable without qualification, whatever the completion engine says. */
     Set<String> importedNames() {
         return surroundings.importedNames();
+    }
+
+    /** Names of types and packages that are used and not found: missing from a list, they prove nothing. */
+    Set<String> missingNames() {
+        return surroundings.missingNames();
+    }
+
+    /** What the unpatched file declares. The working copy has another text afterwards. */
+    Structure structure() throws JavaModelException {
+        if (structure == null) {
+            setText(text);
+            structure = Compilation.structure(this);
+        }
+        return structure;
+    }
+
+    Dependents dependents() {
+        return dependents;
     }
 
     void setText(String text) throws JavaModelException {

@@ -25,8 +25,8 @@ final class Sessions {
         if (unit == null) {
             return new Opened(false, false, 0);
         }
-        Session session =
-            new Session(unit, given.text("prefix"), given.text("original"), given.text("suffix"), given.text("bridge"));
+        Session session = new Session(unit, given.text("prefix"), given.text("original"), given.text("suffix"),
+            given.number("closed"), given.number("opened"));
         sessions.put(given.text("session"), session);
         return new Opened(true, session.inBody(), session.closable());
     }

@@ -65,6 +65,7 @@ final class Visibility {
         }
         TreeSet<String> names = new TreeSet<>(proposals.names(file, caret));
         names.addAll(session.importedNames());
+        names.addAll(session.missingNames());
         if (scope == Scope.NAMES) {
             names.addAll(declared.declaredNames());
         }
