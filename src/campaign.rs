@@ -315,7 +315,8 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Starts the language server with a project; its state lies below `scratch`.
+/// Starts the language server with a project. Its state is kept in the cache for the next run; should that not do, below
+/// `scratch`.
 pub fn start_server(
     parts: &Parts,
     project: &Project,
@@ -332,7 +333,7 @@ pub fn start_server(
         request_deadline: SERVER_REQUEST,
         heap_mb: SERVER_HEAP_MB,
     };
-    let mut start = JdtEngine::start(settings(1), project);
+    let mut start = JdtEngine::start_kept(settings(1), &parts.cache.join("servers"), project);
     for attempt in 2..=SERVER_STARTS {
         // A server that hangs in its index at the start has been seen; the next one does not.
         if interrupt.is_set() || !matches!(start, Err(EngineError::StartDeadline { .. })) {

@@ -9,6 +9,7 @@
 mod client;
 mod found;
 mod hole;
+mod kept;
 mod server;
 mod session;
 mod times;

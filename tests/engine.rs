@@ -472,7 +472,7 @@ fn a_server_that_talks_nonsense_is_given_up() {
 }
 
 #[test]
-fn a_mute_server_costs_one_question_and_is_replaced() {
+fn a_mute_server_is_replaced_and_asked_again() {
     let Some(parts) = parts() else { return };
     let root = fresh_dir("mute");
     write_project(&root);
@@ -484,10 +484,43 @@ fn a_mute_server_costs_one_question_and_is_replaced() {
     let pid = engine.server_pid();
     let freeze = Spec::new("/bin/kill", "/", Duration::from_secs(10)).args(["-STOP", &pid.to_string()]);
     assert!(run(&freeze, &Interrupt::default()).unwrap().success());
-    assert_eq!(engine.complete("first.", Scope::Members), Answer::Unknown(Unknown::Deadline));
-    assert!(!names(engine.complete("first.", Scope::Members)).is_empty());
+    assert!(names(engine.complete("first.", Scope::Members)).contains(&"price".to_owned()));
     assert_ne!(engine.server_pid(), pid);
-    assert_eq!(engine.counters().unknowns.into_iter().collect::<Vec<_>>(), [("deadline".to_owned(), 1)]);
+    assert_eq!(engine.counters().unknowns.len(), 0);
+}
+
+#[test]
+fn the_next_server_finds_the_state_of_the_one_before_and_the_sources_as_they_are_now() {
+    let Some(parts) = parts() else { return };
+    let root = fresh_dir("kept");
+    write_project(&root);
+    let (store, file) = (fresh_dir("servers"), root.join("src/shop/Basket.java"));
+    let (prefix, original, suffix) = cut(BASKET);
+    let members = |expected: &[&str]| {
+        let settings = settings(&parts, fresh_dir("state-unused"));
+        let mut engine = JdtEngine::start_kept(settings, &store, &project(&root, parts.jdk.clone())).unwrap();
+        engine.open(&file, prefix, original, suffix).unwrap();
+        let found = names(engine.complete("first.", Scope::Members));
+        assert!(expected.iter().all(|name| found.contains(&(*name).to_owned())), "{found:?}");
+        let types = names(engine.complete("N", Scope::Types));
+        engine.shut_down();
+        (found, types.contains(&"Newcomer".to_owned()))
+    };
+    let (before, there) = members(&["price"]);
+    assert!(!there && !before.contains(&"cost".to_owned()));
+    std::fs::write(root.join("src/shop/Item.java"), cut(ITEM).0.replace("int price()", "int cost()"))
+        .unwrap();
+    std::fs::write(root.join("src/shop/Newcomer.java"), "package shop;\nclass Newcomer { }\n").unwrap();
+    let (after, there) = members(&["cost"]);
+    assert!(there && !after.contains(&"price".to_owned()), "{after:?}");
+    let kept: Vec<_> = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 1);
+    // State that no server can start on is put aside.
+    for name in ["configuration", "data"] {
+        std::fs::remove_dir_all(kept[0].join(name)).unwrap();
+        std::fs::write(kept[0].join(name), "spoilt").unwrap();
+    }
+    assert!(members(&["cost"]).1);
 }
 
 #[test]

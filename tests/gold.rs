@@ -59,7 +59,11 @@ fn the_text_that_was_there_is_never_refused_and_a_wrong_name_is() {
     let state = tempfile::tempdir().unwrap();
     let Some((mut engine, project)) = start(state.path()) else { return };
     let pieces = |text: &str| Some(text.as_bytes().chunks(PIECE).map(<[u8]>::to_vec).collect());
-    let spellings = [Spelling { spell: &pieces, structural_end: true }];
+    let other_pieces = |text: &str| Some(text.as_bytes().chunks(PIECE + 1).map(<[u8]>::to_vec).collect());
+    let spellings = [
+        Spelling { spell: &pieces, structural_end: true },
+        Spelling { spell: &other_pieces, structural_end: false },
+    ];
     let settings = ReplaySettings { holes: HOLES, seed: 0, counter: true };
     let figures = replay(&mut engine, &project, &spellings, settings, &mut |_| false).unwrap();
     engine.shut_down();
@@ -69,9 +73,12 @@ fn the_text_that_was_there_is_never_refused_and_a_wrong_name_is() {
     assert_eq!(figures.missed, Vec::<String>::new());
     let at_once = caught(&figures, Swapped::Nonexistent, &[Caught::AtOnce]);
     let checked = caught(&figures, Swapped::OtherMember, &[Caught::Later, Caught::Statement, Caught::End]);
-    let (unknown, lists) = (figures.unknown_share(), figures.lists_per_token());
-    eprintln!("at once {at_once:?}, checked {checked:?}, unknown {unknown:.3}, lists per token {lists:.3}");
+    let unknown = figures.unknown_share();
+    let (cold, warm) = (figures.cold.per_token().unwrap(), figures.warm.per_token().unwrap());
+    eprintln!("at once {at_once:?}, checked {checked:?}, unknown {unknown:.3}");
+    eprintln!("lists and checks per token {cold:?}, {warm:?} in holes that were filled before");
     assert!(at_once.0 * 100 >= at_once.1 * 90, "{at_once:?} wrong names refused at once");
     assert_eq!(checked.0, checked.1, "of the members that do not compile");
     assert!(unknown < 0.1, "{unknown} of the identifiers are not known");
+    assert!(warm.0 < cold.0 / 10.0, "{} questions for lists per token", warm.0);
 }

@@ -70,8 +70,8 @@ fn our_case(name: &str, body: &str) -> Case {
                 parts.entry(directive).or_default();
                 part = directive;
             }
-            None if is_hole => *parts.entry("hole").or_default() = line.to_owned(),
-            None => *parts.entry(part).or_default() += &format!("{line}\n"),
+            None if is_hole => line.clone_into(parts.entry("hole").or_default()),
+            None => parts.entry(part).or_default().extend([line, "\n"]),
         }
     }
     let text = |part: &str| parts.get(part).cloned().unwrap_or_default();

@@ -78,14 +78,14 @@ fn report(figures: &Figures, engine: &JdtEngine) -> Value {
     json!({
         "holes": figures.holes,
         "skipped": figures.skipped,
-        "tokens": figures.tokens,
+        "tokens": figures.n_tokens(),
         "false_prunes": figures.false_prunes,
         "decision_micros": figures.decision_times(),
         "identifiers": figures.words,
         "unknown_at": figures.unknown_at,
         "unknown_share": figures.unknown_share(),
         "questions": figures.questions,
-        "lists_per_token": figures.lists_per_token(),
+        "asked": { "cold": figures.cold, "warm": figures.warm },
         "answer_micros": times,
         "caught": caught,
         "harmless": figures.harmless,
@@ -118,7 +118,7 @@ fn text(figures: &Figures, engine: &JdtEngine) -> Result<String, std::fmt::Error
         out,
         "{} holes, {} tokens, {} refused, {} skipped",
         figures.n_holes(),
-        figures.tokens,
+        figures.n_tokens(),
         figures.false_prunes.len(),
         figures.skipped
     )?;
@@ -126,7 +126,11 @@ fn text(figures: &Figures, engine: &JdtEngine) -> Result<String, std::fmt::Error
         writeln!(out, "decided by {by:?}: {}", quantiles(times))?;
     }
     write_words(&mut out, figures)?;
-    writeln!(out, "{:.3} questions for lists per token", figures.lists_per_token())?;
+    for (asked, holes) in [(figures.cold, "new holes"), (figures.warm, "holes that were filled before")] {
+        if let Some((lists, checks)) = asked.per_token() {
+            writeln!(out, "per token: {lists:.3} questions for lists and {checks:.3} checks in {holes}")?;
+        }
+    }
     for (command, times) in engine.times() {
         let n = figures.questions.get(command).copied().unwrap_or_default();
         writeln!(

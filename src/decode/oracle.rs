@@ -365,6 +365,11 @@ impl<'e> Oracle<'e> {
         self.guidance
     }
 
+    /// Questions for lists so far.
+    pub fn n_lists_asked(&self) -> u64 {
+        self.lists.n_asked()
+    }
+
     /// Number of lists that are kept.
     pub fn n_lists(&self) -> usize {
         self.lists.len()

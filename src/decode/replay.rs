@@ -20,10 +20,10 @@ use crate::java::holes::{CodeHole, HoleKind, chance, holes};
 use crate::java::project::Project;
 use crate::text::{Source, TextError};
 
-pub use counter::{Caught, Swapped};
+pub use counter::{Caught, Swapped, WrongFill};
 use feed::Written;
 pub use feed::{Fed, Spelling, feed};
-pub use figures::{Figures, Sums};
+pub use figures::{Asked, Figures, Sums};
 
 /// What ends a replay without a result.
 #[derive(Debug, thiserror::Error)]
@@ -166,31 +166,45 @@ impl OneHole<'_> {
         let cloze = Cloze::within(source, self.hole.range.clone());
         engine.open(self.file, &cloze.prefix, &cloze.original, &cloze.suffix)?;
         figures.holes.entry(self.hole.kind).or_default().add(engine.place() == HolePlace::Body);
+        let before = engine.counters();
+        let mut oracle = Oracle::new(engine, Guidance::FULL, &cloze).explaining();
+        let mut accepted = Vec::new();
         for spelling in spellings {
-            self.replay_spelt(engine, spelling, &cloze, figures);
+            if self.replay_spelt(&mut oracle, spelling, &cloze, figures) {
+                accepted.push(spelling);
+            }
+        }
+        figures.add_questions(&before, &engine.counters());
+        if self.settings.counter && engine.place() == HolePlace::Body {
+            for spelling in accepted {
+                self.counter(engine, spelling, &cloze, figures);
+            }
         }
         Ok(())
     }
 
+    /// Whether the text was accepted. The oracle keeps its lists, as it does for the samples of a repair.
     fn replay_spelt(
         &self,
-        engine: &mut JdtEngine,
+        oracle: &mut Oracle,
         spelling: &Spelling,
         cloze: &Cloze,
         figures: &mut Figures,
-    ) {
+    ) -> bool {
         let Some(written) = Written::new(spelling, cloze, &cloze.original) else {
             figures.skipped += 1;
-            return;
+            return false;
         };
-        let before = engine.counters();
-        let mut oracle = Oracle::new(engine, Guidance::FULL, cloze).explaining();
-        let fed = feed(&mut oracle, &written, &mut |oracle, time| figures.decision(oracle, time));
-        figures.tokens += written.tokens.len() as u64;
+        let (before, questions) = (oracle.n_lists_asked(), oracle.questions);
+        let fed = feed(oracle, &written, &mut |oracle, time| figures.decision(oracle, time));
         let line = cloze.prefix.matches('\n').count() + 1;
-        figures.add_words(&oracle.words, &format!("{}:{line} {:?}", self.file.display(), cloze.original));
+        let lists = oracle.n_lists_asked() - before;
+        let checks = oracle.questions - questions - lists;
+        let asked = Asked { tokens: written.tokens.len() as u64, lists, checks };
+        let hole = format!("{}:{line} {:?}", self.file.display(), cloze.original);
+        figures.fed(oracle, asked, before == 0, &hole);
         let evidence = oracle.why().to_owned();
-        figures.add_questions(&before, &engine.counters());
+        let is_accepted = matches!(fed, Fed::Filled(_));
         if let Fed::Refused { refusal, token, accepted } = fed {
             figures.false_prunes.push(FalsePrune {
                 file: self.file.strip_prefix(&self.project.root).unwrap_or(self.file).to_owned(),
@@ -205,9 +219,8 @@ impl OneHole<'_> {
                     .unwrap_or_default(),
                 evidence,
             });
-        } else if self.settings.counter && engine.place() == HolePlace::Body {
-            self.counter(engine, spelling, cloze, figures);
         }
+        is_accepted
     }
 
     /// Feeds the text with a name replaced, once for each way to replace it.
@@ -218,7 +231,14 @@ impl OneHole<'_> {
             let mut oracle = Oracle::new(engine, Guidance::FULL, cloze);
             let fed = feed(&mut oracle, &written, &mut |_, _| {});
             let caught = counter::judge(&swap, self.text, &written.tokens, &fed);
-            figures.counter(&swap, caught, &compiles);
+            let wrong = WrongFill {
+                file: self.file.to_owned(),
+                range: self.hole.range.clone(),
+                fill: swap.fill.clone(),
+                how: swap.how,
+                caught,
+            };
+            figures.counter(wrong, &compiles);
             let is_wrong = matches!(&compiles, Check::Problems(problems) if !problems.is_empty());
             let unknown = oracle.words.unknown;
             let told = || {

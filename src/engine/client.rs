@@ -154,7 +154,11 @@ fn speak(stdin: ChildStdin, stdout: ChildStdout, queue: UnboundedReceiver<Job>) 
         tokio::select! {
             // Whatever ended the loop, the jobs in flight are dropped and seen as `Silence::Ended`.
             _end = main_loop.run_buffered(stdout.compat(), stdin.compat_write()) => {}
-            () = work(&socket, queue) => {}
+            () = async {
+                work(&socket, queue).await;
+                // The last message has to go out; then the server ends, and the loop with it.
+                tokio::time::sleep(GOODBYE).await;
+            } => {}
         }
     });
 }
@@ -194,10 +198,11 @@ async fn perform(socket: &ServerSocket, what: Work) -> Reply {
             };
             socket.request::<ExecuteCommand>(params).await.map(Option::unwrap_or_default)
         }
-        Work::Shutdown => match socket.request::<Shutdown>(()).await {
-            Ok(()) => socket.notify::<Exit>(()).map(|()| Value::Null),
-            Err(error) => Err(error),
-        },
+        Work::Shutdown => {
+            // The server answers with an object where the protocol has nothing.
+            let _odd = socket.request::<Shutdown>(()).await;
+            socket.notify::<Exit>(()).map(|()| Value::Null)
+        }
     };
     answer.map_err(|error| match error {
         async_lsp::Error::Response(response) => Silence::Refused(response.message),

@@ -76,6 +76,8 @@ pub(super) fn launch(
             // With one worker (two cores) the indexer and a command wait for each other for ever.
             "-Djava.util.concurrent.ForkJoinPool.common.parallelism=4",
             "-XX:+UseSerialGC",
+            // A server that has run out of memory answers no more, or wrongly. A new one does.
+            "-XX:+ExitOnOutOfMemoryError",
             "--add-modules=ALL-SYSTEM",
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",

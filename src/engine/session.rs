@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::client::{Client, Silence};
 use super::hole::{OpenHole, braces};
+use super::kept::Kept;
 use super::server::{self, ServerSettings};
 use super::times::Times;
 use super::wire::{
@@ -23,8 +24,11 @@ use crate::java::project::Project;
 
 /// New servers for one question, before it is given up.
 const RESTARTS_PER_QUESTION: u32 = 3;
-/// New servers for one run, before no more are tried.
-const RESTARTS_PER_RUN: u32 = 20;
+/// New servers one after the other, before no more are tried. One more for every so many answers.
+const RESTARTS_IN_A_ROW: u32 = 20;
+const ANSWERS_FOR_A_RESTART: u64 = 200;
+/// Times that one question may keep a server mute, before it is given up.
+const MUTE_PER_QUESTION: u32 = 2;
 /// The bundle's name of the one hole that is open.
 const SESSION: &str = "hole";
 /// A name that is never opened: closing it does nothing.
@@ -55,16 +59,64 @@ pub struct JdtEngine {
     counters: Counters,
     times: BTreeMap<Command, Times>,
     server_version: String,
+    /// The state directory, if it outlives this engine.
+    _kept: Option<Kept>,
 }
 
 impl JdtEngine {
     /// Starts a server, makes the project in it and waits until it is indexed.
     pub fn start(settings: ServerSettings, project: &Project) -> Result<Self, EngineError> {
         server::inspect(&settings)?;
+        Self::start_in(settings, project_args(project), None)
+    }
+
+    /// As `start`, in a state directory below `store` that is kept for the next server with the same parts: that one
+    /// finds its caches and its index. `settings.state_dir` is not used.
+    pub fn start_kept(
+        mut settings: ServerSettings,
+        store: &Path,
+        project: &Project,
+    ) -> Result<Self, EngineError> {
+        server::inspect(&settings)?;
         let project = project_args(project);
-        let (client, server_version) = ready_client(&settings, &project)?;
-        let (counters, times) = (Counters::default(), BTreeMap::new());
-        Ok(Self { settings, project, client: Some(client), hole: None, counters, times, server_version })
+        let kept = Kept::take(store, &settings, &project)?;
+        kept.dir().clone_into(&mut settings.state_dir);
+        match ready_client(&settings, &project) {
+            Ok(ready) => Ok(Self::with(settings, project, ready, Some(kept))),
+            Err(EngineError::MissingParts { paths }) => Err(EngineError::MissingParts { paths }),
+            // Whatever is wrong with the state that was left behind is not wrong with a fresh one.
+            Err(_spoilt) => {
+                kept.clear()?;
+                Self::start_in(settings, project, Some(kept))
+            }
+        }
+    }
+
+    fn start_in(
+        settings: ServerSettings,
+        project: ProjectArgs,
+        kept: Option<Kept>,
+    ) -> Result<Self, EngineError> {
+        let ready = ready_client(&settings, &project)?;
+        Ok(Self::with(settings, project, ready, kept))
+    }
+
+    fn with(
+        settings: ServerSettings,
+        project: ProjectArgs,
+        (client, server_version): (Client, String),
+        kept: Option<Kept>,
+    ) -> Self {
+        Self {
+            settings,
+            project,
+            client: Some(client),
+            hole: None,
+            counters: Counters::default(),
+            times: BTreeMap::new(),
+            server_version,
+            _kept: kept,
+        }
     }
 
     /// Opens the hole where `original` stands in `file`, whose text is `prefix + original + suffix`, and closes the one
@@ -175,12 +227,14 @@ impl JdtEngine {
         let args = serde_json::to_value(args).expect("arguments are plain data");
         let started = Instant::now();
         let mut answer = Err(Silence::Ended);
+        let mut mute = 0;
         for _ in 0..=RESTARTS_PER_QUESTION {
             answer = match self.revive() {
                 Ok(()) => self.put(command, args.clone()),
                 Err(error) => Err(Silence::Refused(error.to_string())),
             };
-            if self.client.is_some() || matches!(answer, Err(Silence::Mute)) {
+            mute += u32::from(matches!(answer, Err(Silence::Mute)));
+            if self.client.is_some() || mute == MUTE_PER_QUESTION {
                 break;
             }
         }
@@ -225,8 +279,9 @@ impl JdtEngine {
         if self.client.is_some() {
             return Ok(());
         }
-        if self.counters.restarts >= RESTARTS_PER_RUN {
-            return Err(EngineError::TooManyRestarts { limit: RESTARTS_PER_RUN });
+        let earned = self.counters.questions.values().sum::<u64>() / ANSWERS_FOR_A_RESTART;
+        if u64::from(self.counters.restarts) >= u64::from(RESTARTS_IN_A_ROW) + earned {
+            return Err(EngineError::TooManyRestarts { limit: self.counters.restarts });
         }
         self.counters.restarts += 1;
         let (client, _same_version) = ready_client(&self.settings, &self.project)?;

@@ -1,5 +1,8 @@
 //! Wrong fills: a hole's own text with one name replaced, and when the oracle noticed.
 
+use std::ops::Range;
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::Fed;
@@ -37,6 +40,21 @@ pub struct Swap {
     pub may_be_label: bool,
     /// The whole fill.
     pub fill: String,
+}
+
+/// A wrong fill that was fed, and what became of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct WrongFill {
+    /// The file.
+    pub file: PathBuf,
+    /// Bytes of its text, with `\n` line ends, that the hole takes out.
+    pub range: Range<usize>,
+    /// What was written there instead.
+    pub fill: String,
+    /// How it was made wrong.
+    pub how: Swapped,
+    /// When it was refused.
+    pub caught: Caught,
 }
 
 /// When a wrong fill was refused.

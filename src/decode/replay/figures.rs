@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::FalsePrune;
-use super::counter::{Caught, Swap, Swapped};
+use super::counter::{Caught, Swapped, WrongFill};
 use crate::decode::oracle::{DecidedBy, Oracle, WordCounts};
 use crate::engine::{Check, Command, Counters, Quantiles, Times};
 use crate::java::holes::HoleKind;
@@ -27,6 +27,25 @@ impl Sums {
     }
 }
 
+/// Tokens, and what they cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// Tokens fed.
+    pub tokens: u64,
+    /// Questions for lists.
+    pub lists: u64,
+    /// Checks of statements and of whole fills.
+    pub checks: u64,
+}
+
+impl Asked {
+    /// Questions for lists, and checks, for each token; `None` without tokens.
+    pub fn per_token(self) -> Option<(f64, f64)> {
+        let per_token = |n| n as f64 / self.tokens as f64;
+        (self.tokens > 0).then(|| (per_token(self.lists), per_token(self.checks)))
+    }
+}
+
 /// All that a replay measured.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
@@ -34,8 +53,10 @@ pub struct Figures {
     pub holes: BTreeMap<HoleKind, Sums>,
     /// Holes that the tokenizer cannot spell or whose end cannot be shown.
     pub skipped: u64,
-    /// Tokens fed.
-    pub tokens: u64,
+    /// Tokens fed to holes of which nothing had been asked.
+    pub cold: Asked,
+    /// Tokens fed to holes that had been filled before, in another spelling.
+    pub warm: Asked,
     /// Decisions on tokens with their times, by who took them.
     pub decisions: BTreeMap<DecidedBy, Times>,
     /// Decisions on identifiers that are neither keywords nor being declared.
@@ -48,8 +69,10 @@ pub struct Figures {
     pub false_prunes: Vec<FalsePrune>,
     /// Wrong fills by how they were made and when they were refused. Those that compile are left out.
     pub caught: BTreeMap<(Swapped, Caught), u64>,
-    /// Wrong fills that compile all the same.
+    /// Wrong fills that compile all the same, says the engine.
     pub harmless: u64,
+    /// All wrong fills, those that compile too: for another compiler to judge.
+    pub wrong: Vec<WrongFill>,
     /// Wrong fills that do not compile and were accepted to the end.
     pub missed: Vec<String>,
     /// Names that do not exist and were not refused at once.
@@ -75,15 +98,22 @@ impl Figures {
         self.decisions.entry(by).or_default().record(time, 0);
     }
 
-    pub(super) fn add_words(&mut self, words: &WordCounts, hole: &str) {
+    /// One fill has been fed to `oracle`, which keeps its lists and begins to count anew.
+    pub(super) fn fed(&mut self, oracle: &mut Oracle, asked: Asked, is_cold: bool, hole: &str) {
+        let sum = if is_cold { &mut self.cold } else { &mut self.warm };
+        sum.tokens += asked.tokens;
+        sum.lists += asked.lists;
+        sum.checks += asked.checks;
         self.last.clear();
-        self.last_questions = 0;
-        for (&by, n) in &words.decided {
+        self.last_questions = oracle.questions;
+        oracle.decided.clear();
+        let words = std::mem::take(&mut oracle.words);
+        for (by, n) in words.decided {
             *self.words.decided.entry(by).or_default() += n;
         }
-        for (reason, n) in &words.unknown {
+        for (reason, n) in words.unknown {
             *self.words.unknown.entry(reason.clone()).or_default() += n;
-            self.unknown_at.entry(reason.clone()).or_insert_with(|| hole.to_owned());
+            self.unknown_at.entry(reason).or_insert_with(|| hole.to_owned());
         }
     }
 
@@ -93,11 +123,12 @@ impl Figures {
         }
     }
 
-    pub(super) fn counter(&mut self, swap: &Swap, caught: Caught, check: &Check) {
+    pub(super) fn counter(&mut self, wrong: WrongFill, check: &Check) {
         match check {
             Check::Problems(problems) if problems.is_empty() => self.harmless += 1,
-            _ => *self.caught.entry((swap.how, caught)).or_default() += 1,
+            _ => *self.caught.entry((wrong.how, wrong.caught)).or_default() += 1,
         }
+        self.wrong.push(wrong);
     }
 
     /// Identifiers that were decided neither way, as a share of all that are neither keywords nor being declared.
@@ -107,10 +138,9 @@ impl Figures {
         unknown as f64 / all.max(1) as f64
     }
 
-    /// Questions for lists for each token.
-    pub fn lists_per_token(&self) -> f64 {
-        let n = |command| self.questions.get(&command).copied().unwrap_or_default();
-        (n(Command::Visible) + n(Command::Complete)) as f64 / self.tokens.max(1) as f64
+    /// Tokens fed.
+    pub fn n_tokens(&self) -> u64 {
+        self.cold.tokens + self.warm.tokens
     }
 
     /// Times of decisions by who took them.

@@ -1,10 +1,14 @@
 package repair.jdtls;
 
 import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Hashtable;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -22,6 +26,7 @@ import org.eclipse.core.runtime.IPath;
 import org.eclipse.core.runtime.NullProgressMonitor;
 import org.eclipse.core.runtime.Path;
 import org.eclipse.core.runtime.Platform;
+import org.eclipse.core.runtime.QualifiedName;
 import org.eclipse.jdt.core.IClasspathAttribute;
 import org.eclipse.jdt.core.IClasspathEntry;
 import org.eclipse.jdt.core.IJavaProject;
@@ -38,6 +43,7 @@ import org.eclipse.jdt.launching.VMStandin;
  */
 final class Projects {
     private static final String NAME = "repair";
+    private static final QualifiedName MADE_FROM = new QualifiedName("repair.jdtls", "made");
     private static final String VM_TYPE = "org.eclipse.jdt.internal.debug.ui.launcher.StandardVMType";
 
     private Projects() {}
@@ -61,6 +67,12 @@ final class Projects {
         IWorkspace workspace = ResourcesPlugin.getWorkspace();
         IProject project = workspace.getRoot().getProject(NAME);
         NullProgressMonitor monitor = new NullProgressMonitor();
+        String made = given.toString();
+        if (missing.isEmpty() && isThere(project, made)) {
+            // Of an earlier server; sources may have changed since.
+            project.refreshLocal(IResource.DEPTH_INFINITE, monitor);
+            return reply(missing);
+        }
         workspace.run((ICoreRunnable) m -> {
             withoutAutobuild(workspace);
             fresh(project, given.text("encoding"));
@@ -80,7 +92,30 @@ final class Projects {
         if (JavaCore.create(project).findType("java.lang.Object") == null && !missing.contains(jre)) {
             missing.add(jre);
         }
+        if (missing.isEmpty()) {
+            project.setPersistentProperty(MADE_FROM, sha256(made));
+            workspace.save(true, monitor);
+        }
+        return reply(missing);
+    }
+
+    private static Reply reply(List<String> missing) {
         return new Reply(missing, Platform.getBundle("org.eclipse.jdt.ls.core").getVersion().toString());
+    }
+
+    /** Whether the workspace has the project already, made from the same arguments. */
+    private static boolean isThere(IProject project, String made) throws CoreException {
+        return project.isOpen() && sha256(made).equals(project.getPersistentProperty(MADE_FROM));
+    }
+
+    /** A persistent property has two thousand bytes at most. */
+    private static String sha256(String text) {
+        try {
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(digest);
+        } catch (NoSuchAlgorithmException impossible) {
+            throw new IllegalStateException(impossible);
+        }
     }
 
     /** Completion lists must hold what matches exactly, and all of it. These options are the process's. */
