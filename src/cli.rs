@@ -18,6 +18,7 @@ mod exit;
 mod models;
 mod repair;
 mod replay;
+mod report;
 
 pub use exit::Exit;
 
@@ -53,6 +54,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
         Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
+        Some(Command::Report(flags)) => report::run(flags, here, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }
 }

@@ -30,6 +30,7 @@ pub mod validate;
 // 4 run
 pub mod campaign;
 pub mod record;
+pub mod report;
 
 // 5 shell
 pub mod cli;

@@ -6,8 +6,10 @@
 //! BUG/baseline.json       what the unpatched program's tests do
 //! BUG/verdicts.jsonl      one line per validated sample
 //! BUG/tree.jsonl          what the search has learnt, so that going on costs nothing
+//! BUG/clock.jsonl         what each sample had cost when it was drawn
 //! BUG/patches/NNNN.diff   plausible patches
 //! summary.json            derived
+//! unit.json               in a campaign: which unit it is, and how it ended
 //! ```
 //!
 //! A line is written whole and flushed; a line cut by a kill is dropped when the run is opened again. One process at a
@@ -21,6 +23,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+mod clock;
+mod unit;
+
+pub use clock::ClockLine;
+pub use unit::{UnitEnd, UnitRecord};
 
 /// What can go wrong with a run directory.
 #[derive(Debug, thiserror::Error)]
@@ -88,16 +96,7 @@ impl RunDir {
 
     /// Reads `name` if it is there.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RecordError> {
-        let path = self.root.join(name);
-        match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io("read", &path)(error)),
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|source| RecordError::Damaged {
-                path,
-                line: source.line(),
-                source,
-            }),
-        }
+        read_json(&self.root.join(name))
     }
 
     /// Writes `name` as a whole: the old content or the new, never a part.
@@ -136,15 +135,7 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
             .truncate(false)
             .open(&path)
             .map_err(io("create", &path))?;
-        let bytes = std::fs::read(&path).map_err(io("read", &path))?;
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate();
-        let items = lines
-            .map(|(at, line)| {
-                let damaged = |source| RecordError::Damaged { path: path.clone(), line: at + 1, source };
-                serde_json::from_slice(line).map_err(damaged)
-            })
-            .collect::<Result<_, _>>()?;
+        let (items, whole) = whole_lines(&path, |_| true)?;
         file.set_len(whole as u64).map_err(io("write", &path))?;
         file.seek(SeekFrom::End(0)).map_err(io("write", &path))?;
         Ok((Self { path, out: BufWriter::new(file), kind: PhantomData }, items))
@@ -161,6 +152,46 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
     pub fn flush(&mut self) -> Result<(), RecordError> {
         self.out.flush().map_err(io("write", &self.path))
     }
+}
+
+/// Reads the lines of a record that this process does not hold, those that `wanted` takes. A record that is not there
+/// has none; what follows the last line end is still being written.
+pub fn read_lines<T: DeserializeOwned>(
+    path: &Path,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<T>, RecordError> {
+    if path.exists() { Ok(whole_lines(path, wanted)?.0) } else { Ok(Vec::new()) }
+}
+
+/// Reads a file of JSON; `None` if it is not there.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RecordError> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io("read", path)(error)),
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|source| RecordError::Damaged {
+            path: path.to_owned(),
+            line: source.line(),
+            source,
+        }),
+    }
+}
+
+/// The lines that `wanted` takes, and where the last line ends.
+fn whole_lines<T: DeserializeOwned>(
+    path: &Path,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> Result<(Vec<T>, usize), RecordError> {
+    let bytes = std::fs::read(path).map_err(io("read", path))?;
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate();
+    let items = lines
+        .filter(|(_, line)| wanted(line))
+        .map(|(at, line)| {
+            let damaged = |source| RecordError::Damaged { path: path.to_owned(), line: at + 1, source };
+            serde_json::from_slice(line).map_err(damaged)
+        })
+        .collect::<Result<_, _>>()?;
+    Ok((items, whole))
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ mod bad_input;
 mod benchmarks;
 #[path = "cli/models.rs"]
 mod models;
+#[path = "cli/report.rs"]
+mod report;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/whole_runs.rs"]

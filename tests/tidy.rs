@@ -8,14 +8,15 @@ const LAYERS: [(&str, &[&str]); 6] = [
     ("domain", &["bug", "cloze", "java", "patch", "token"]),
     ("means", &["build", "defects4j", "engine", "model", "programs", "retrieval"]),
     ("core", &["decode", "validate"]),
-    ("run", &["campaign", "record"]),
+    ("run", &["campaign", "record", "report"]),
     ("shell", &["cli", "config", "console"]),
 ];
 
 /// Pairs within a layer that may know each other, one way, each with its reason.
-const ALLOWED: [(&str, &str); 6] = [
+const ALLOWED: [(&str, &str); 7] = [
     ("cloze", "bug"),       // a hole is cut at a hunk's lines
     ("campaign", "record"), // the run writes its record
+    ("report", "record"),   // what is derived reads what was recorded
     ("cli", "config"),      // the shell is one thing in three parts
     ("cli", "console"),
     ("console", "config"),

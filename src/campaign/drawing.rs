@@ -30,6 +30,7 @@ pub struct Drawing<'a, 'p> {
     stop_after: usize,
     /// When no further sample is drawn.
     until: Option<Instant>,
+    began: Instant,
     state: RefCell<State<'a, 'p>>,
     from_validator: &'p Receiver<FromValidator>,
 }
@@ -45,6 +46,7 @@ impl<'a, 'p> Drawing<'a, 'p> {
             wanted: config.samples,
             with_replacement: config.with_replacement,
             until: config.max_time.map(|time| Instant::now() + time),
+            began: Instant::now(),
             stop_after: config.stop_after.unwrap_or(usize::MAX),
             state: RefCell::new(State { samples, judged: 0, broken: None, progress }),
             from_validator,
@@ -71,6 +73,7 @@ impl<'a, 'p> Drawing<'a, 'p> {
             match next? {
                 Next::Sample(sample) => {
                     let index = sample.index;
+                    state.samples.tick(index, &search.counters(), self.began.elapsed())?;
                     if let Some(text) = state.samples.add(sample)? {
                         // A validator that is gone has said why; that is looked at next.
                         let _gone = to_validator.send(ToValidator { index, text });

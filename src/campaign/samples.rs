@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::cloze::Cloze;
-use crate::decode::Sample;
 use crate::decode::memo::{Event, Memo};
+use crate::decode::{Counters, Sample};
 use crate::patch;
-use crate::record::{Lines, RecordError, replace_file};
+use crate::record::{ClockLine, Lines, RecordError, replace_file};
 use crate::validate::verdict::{Outcome, Verdict};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,6 +51,9 @@ pub struct Samples<'a> {
     patch_lines: Lines<Sample>,
     verdict_lines: Lines<VerdictLine>,
     tree_lines: Lines<Event>,
+    clock_lines: Lines<ClockLine>,
+    /// What earlier processes had spent at their last sample.
+    spent: ClockLine,
 }
 
 impl<'a> Samples<'a> {
@@ -58,6 +62,7 @@ impl<'a> Samples<'a> {
         let (patch_lines, drawn) = Lines::<Sample>::open(dir.join("patches.jsonl"))?;
         let (verdict_lines, verdicts) = Lines::<VerdictLine>::open(dir.join("verdicts.jsonl"))?;
         let (tree_lines, events) = Lines::open(dir.join("tree.jsonl"))?;
+        let (clock_lines, clock) = Lines::<ClockLine>::open(dir.join("clock.jsonl"))?;
         let mut memo = Memo::default();
         for event in events {
             memo.learn(event);
@@ -77,6 +82,8 @@ impl<'a> Samples<'a> {
             patch_lines,
             verdict_lines,
             tree_lines,
+            clock_lines,
+            spent: clock.last().copied().unwrap_or_default(),
         };
         Ok((own, memo))
     }
@@ -87,6 +94,23 @@ impl<'a> Samples<'a> {
             self.tree_lines.push(event)?;
         }
         self.tree_lines.flush()
+    }
+
+    /// Keeps what this process has spent up to a sample, unless an earlier one drew it.
+    pub fn tick(&mut self, index: usize, own: &Counters, elapsed: Duration) -> Result<(), RecordError> {
+        if index <= self.spent.index {
+            return Ok(());
+        }
+        let own = ClockLine {
+            index,
+            seconds: elapsed.as_secs_f64(),
+            steps: own.steps,
+            positions: own.positions,
+            questions: own.questions,
+            refused: own.refused.values().map(|(count, _)| count).sum(),
+        };
+        self.clock_lines.push(&self.spent.and(&own))?;
+        self.clock_lines.flush()
     }
 
     /// Takes the next sample. Returns the patched file if it has no verdict yet.

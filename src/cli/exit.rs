@@ -13,6 +13,7 @@ use crate::model::ModelError;
 use crate::process::ProcessError;
 use crate::programs::ProgramsError;
 use crate::record::RecordError;
+use crate::report::ReportError;
 use crate::text::TextError;
 use crate::validate::ValidateError;
 
@@ -77,6 +78,7 @@ impl Exit {
             || cause.is::<OutsideSources>()
             || cause.is::<Changed>()
             || cause.is::<Unreadable>()
+            || cause.downcast_ref::<ReportError>().is_some_and(is_usage_of_report)
             || cause.is::<TextError>()
             || cause.is::<DecodeError>() && cause.source().is_none();
         let is_environment = cause.is::<EngineError>()
@@ -89,6 +91,11 @@ impl Exit {
             _ => None,
         }
     }
+}
+
+/// A record that cannot be read is told by its own type.
+fn is_usage_of_report(error: &ReportError) -> bool {
+    !matches!(error, ReportError::Record(_))
 }
 
 fn of_validation(error: &ValidateError) -> Exit {

@@ -9,6 +9,10 @@ use crate::java::project::BuildTool;
 use crate::java::test_id::TestId;
 use crate::model::DeviceChoice;
 
+mod runs;
+
+pub use runs::{ReportFlags, ReportFormat};
+
 /// Writes patches for buggy Java programs
 ///
 /// A language model fills the hole where the buggy lines were, a Java language server decides which continuations can
@@ -41,6 +45,8 @@ pub enum Command {
     Bugs(BugsFlags),
     /// Lists the models that are known by name, with their licences and what of them is on this machine
     Models(ModelsFlags),
+    /// Prints figures and tables of runs
+    Report(ReportFlags),
 }
 
 /// Flags of `repair bugs`.

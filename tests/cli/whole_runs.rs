@@ -107,6 +107,11 @@ fn a_run_comes_out_the_same_however_it_is_disturbed() {
     assert_eq!(undisturbed.tree(), before, "the user's tree was changed");
     assert_eq!(fills(&undisturbed).len(), 6);
     let expected = outcome(&undisturbed);
+    for record in ["patches", "verdicts", "clock"] {
+        let lines = undisturbed.lines(&format!("{record}.jsonl"));
+        assert_eq!(lines.len(), 6, "{record}");
+        crate::report::require_schema(record, &lines);
+    }
 
     let killed = Project::demo(BUG);
     for n_samples in [1, 3] {
