@@ -10,11 +10,13 @@ use repair::java::project::BuildTool;
 use repair::java::test_id::TestId;
 use repair::process::Interrupt;
 use repair::validate::sandbox::Sandbox;
-use repair::validate::verdict::{Outcome, Stage, StageEnd, Verdict};
+use repair::validate::verdict::{By, Outcome, Stage, StageEnd, Verdict};
 use repair::validate::{Candidate, ValidateError, ValidateSettings, Validator};
 
 #[path = "validate/bench.rs"]
 mod bench;
+#[path = "validate/hostile.rs"]
+mod hostile;
 
 use bench::{Bench, CALC, OTHER_TEST_4, TEST_4, TEST_5, USER, inspect, parts};
 
@@ -81,16 +83,60 @@ fn patches_of_a_junit_4_project_are_told_apart() {
     assert_eq!(breaks.outcome, Outcome::Failed { stage: Stage::Full });
     assert_eq!(failed_tests(&breaks), ["demo.UserTest#goesOn"]);
 
-    let again = check(&mut validator, BUGGY, FIXED);
+    let by: Vec<By> = wrong.stages.iter().map(|stage| stage.by).collect();
+    assert_eq!(by, [By::Fresh, By::Worker], "the compiler's own processes, the worker's tests");
+    let again = check(&mut validator, BUGGY, "return b + a;");
     assert_eq!(again.outcome, Outcome::Plausible, "what came before leaves no trace");
     assert_eq!(bench.tree(), before, "the user's tree is as it was");
+}
+
+#[test]
+fn what_has_the_class_files_of_another_is_not_run_again() {
+    let Some(bench) = Bench::junit_4() else { return };
+    let mut validator = bench.ready("demo.CalcTest#adds");
+    let buggy = check(&mut validator, BUGGY, "return (a) - b; // as it was");
+    assert!(buggy.repeated && buggy.outcome == Outcome::Failed { stage: Stage::Trigger }, "{buggy:?}");
+    assert_eq!(failed_tests(&buggy), ["demo.CalcTest#adds"]);
+    let first = check(&mut validator, BUGGY, FIXED);
+    let second = check(&mut validator, BUGGY, "return (a + b);");
+    assert!(!first.repeated && second.repeated);
+    assert_eq!((second.outcome, &second.stages), (first.outcome, &first.stages));
+}
+
+#[test]
+fn validators_side_by_side_judge_alike() {
+    let Some(bench) = Bench::junit_4() else { return };
+    let first = bench.ready("demo.CalcTest#adds");
+    let mut lanes = [first.beside().unwrap(), first.beside().unwrap(), first];
+    let fills: Vec<String> =
+        (0..12)
+            .map(|i| {
+                if i % 3 == 0 { format!("return a + b + {i} - {i};") } else { format!("return a * b - {i};") }
+            })
+            .collect();
+    let verdicts: Vec<Outcome> = std::thread::scope(|scope| {
+        let chunks = lanes.iter_mut().zip(fills.chunks(4));
+        let tasks: Vec<_> = chunks
+            .map(|(lane, fills)| {
+                scope.spawn(move || {
+                    fills.iter().map(|fill| check(lane, BUGGY, fill).outcome).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        tasks.into_iter().flat_map(|task| task.join().unwrap()).collect()
+    });
+    for (fill, outcome) in fills.iter().zip(verdicts) {
+        let right =
+            if fill.contains('+') { Outcome::Plausible } else { Outcome::Failed { stage: Stage::Trigger } };
+        assert_eq!(outcome, right, "{fill}");
+    }
 }
 
 #[test]
 fn what_other_classes_see_is_compiled_with_them() {
     let Some(bench) = Bench::junit_4() else { return };
     let mut validator = bench.ready("demo.CalcTest#adds");
-    let whole_program = bench.dir.path().join("scratch/candidate/main");
+    let whole_program = bench.dir.path().join("scratch/lane-0/candidate/main");
     let body = check(&mut validator, BUGGY, "return new Object() { int f() { return a * b; } }.f();");
     assert_eq!(body.outcome, Outcome::Failed { stage: Stage::Trigger });
     assert!(!whole_program.exists(), "nobody sees a body, so the file is compiled alone");
@@ -154,7 +200,8 @@ fn patches_that_do_not_come_back_fail() {
 
     let threads = "Thread t = new Thread(() -> { while (true) { } }); t.start(); return a + b;";
     assert_eq!(check(&mut validator, BUGGY, threads).outcome, Outcome::Plausible);
-    assert_eq!(jvms_with(bench.dir.path()), Vec::<String>::new(), "nothing is left running");
+    drop(validator);
+    assert_eq!(processes_with(bench.dir.path()), Vec::<String>::new(), "nothing is left running");
 }
 
 #[test]
@@ -169,7 +216,7 @@ fn without_bubblewrap_the_limits_hold() {
     let sleeps = check(&mut validator, BUGGY, sleeper);
     assert_eq!(sleeps.stages.last().unwrap().end, StageEnd::Deadline);
     let left = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
-        let work = bench.dir.path().join("scratch/work/tree");
+        let work = bench.dir.path().join("scratch/lane-0/work/tree");
         std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&work))
     });
     assert_eq!(left.count(), 0, "nothing is left running there");
@@ -203,8 +250,13 @@ fn a_plain_tree_with_tests_beside_the_sources_its_own_jars_and_resources_is_judg
     assert_eq!((verdict.outcome, verdict.stages[2].tests_run), (Outcome::Plausible, 2), "{verdict:?}");
 }
 
-/// Command lines of running processes that name `dir`.
+/// Command lines of running processes that name `dir`, but for those that stay up between candidates.
 fn jvms_with(dir: &Path) -> Vec<String> {
+    processes_with(dir).into_iter().filter(|line| !line.contains("repair.runner.TestServer")).collect()
+}
+
+/// Command lines of running processes that name `dir`.
+fn processes_with(dir: &Path) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
@@ -307,7 +359,7 @@ fn bytes_of_old_charsets_and_line_ends_reach_the_compiler_as_they_are() {
     let text = latin1(&fixed);
     let verdict = validator.validate(&Candidate { file: file.clone(), text: text.clone() }).unwrap();
     assert_eq!(verdict.outcome, Outcome::Plausible, "{verdict:?}");
-    let copy = bench.dir.path().join("scratch/work/tree").join(file);
+    let copy = bench.dir.path().join("scratch/lane-0/work/tree").join(file);
     assert_eq!(std::fs::read(copy).unwrap(), text, "the copy holds the very bytes");
 }
 

@@ -3,7 +3,7 @@
 //! Never processes annotations and never compiles a source that was not named: an old class file on the class path is
 //! used as it is.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,13 +47,21 @@ impl Compilation<'_> {
         Spec::new(self.jdk.home.join("bin/javac"), dir, deadline)
             .args([format!("-J-Xmx{}m", self.heap_mib)])
             .args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-J-XX:-UsePerfData"])
-            .args(["-J-Duser.language=en", "-g", "-nowarn", "-Xlint:none", "-proc:none", "-implicit:none"])
-            .args(["-Xmaxerrs", "20", "-sourcepath", "", "-encoding", self.encoding])
-            .args(self.level_options())
-            .args([OsStr::new("-classpath"), &join_paths(self.class_path)])
-            .args([OsStr::new("-d"), self.out.as_os_str()])
+            .arg("-J-Duser.language=en")
+            .args(self.words())
             .arg(at_sign(arguments))
             .env("LC_ALL", "C.UTF-8")
+    }
+
+    /// The compiler's words but for the sources; for a compiler that runs already.
+    pub fn words(&self) -> Vec<OsString> {
+        let fixed = ["-g", "-nowarn", "-Xlint:none", "-proc:none", "-implicit:none", "-Xmaxerrs", "20"];
+        let mut words: Vec<OsString> = fixed.map(OsString::from).to_vec();
+        words.extend(["-sourcepath", "", "-encoding", self.encoding].map(OsString::from));
+        words.extend(self.level_options().into_iter().map(OsString::from));
+        words.extend(["-classpath".into(), join_paths(self.class_path)]);
+        words.extend(["-d".into(), self.out.as_os_str().to_owned()]);
+        words
     }
 
     fn level_options(&self) -> Vec<String> {
@@ -67,8 +75,8 @@ impl Compilation<'_> {
 }
 
 /// The entries as one class path.
-pub fn join_paths<P: AsRef<Path>>(entries: &[P]) -> std::ffi::OsString {
-    let mut joined = std::ffi::OsString::new();
+pub fn join_paths<P: AsRef<Path>>(entries: &[P]) -> OsString {
+    let mut joined = OsString::new();
     for (index, entry) in entries.iter().enumerate() {
         if index > 0 {
             joined.push(":");
@@ -78,8 +86,8 @@ pub fn join_paths<P: AsRef<Path>>(entries: &[P]) -> std::ffi::OsString {
     joined
 }
 
-fn at_sign(path: &Path) -> std::ffi::OsString {
-    let mut argument = std::ffi::OsString::from("@");
+fn at_sign(path: &Path) -> OsString {
+    let mut argument = OsString::from("@");
     argument.push(path);
     argument
 }

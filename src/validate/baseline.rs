@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ValidateError;
 use super::suite::{TestRecord, TestRun, TestStatus};
-use super::verdict::{StageEnd, TestFailure};
+use super::verdict::{By, Stage, StageEnd, StageRecord, TestFailure};
 use crate::java::test_id::TestId;
 
 /// Names offered for one that does not exist.
@@ -27,6 +27,9 @@ pub struct Baseline {
     pub suite_records: Vec<TestRecord>,
     /// Failures beside the trigger tests; no patch is blamed for them.
     pub known_failures: Vec<TestFailure>,
+    /// Tests of the suite that did not end alike in two runs. They decide nothing.
+    #[serde(default)]
+    pub flaky: Vec<TestId>,
     /// Classes left out of the suite because the JVM did not survive them.
     pub excluded: Vec<String>,
     /// Times of the unpatched program.
@@ -53,11 +56,35 @@ impl Times {
 }
 
 impl Baseline {
+    /// The trigger stage of a candidate that is the unpatched program.
+    pub(super) fn as_trigger_stage(&self) -> StageRecord {
+        let ran = self.trigger_records.iter().filter(|record| record.status != TestStatus::Skipped);
+        StageRecord {
+            stage: Stage::Trigger,
+            by: By::Fresh,
+            passed: false,
+            tests_run: ran.count(),
+            failed: self.triggers.clone(),
+            millis: 0,
+            limit_ms: self.limits.trigger,
+            end: StageEnd::Exit(0),
+            output_tail: String::new(),
+        }
+    }
+
     /// Tests that a patch must keep passing, without their invocations: their number may depend on the program.
     pub(super) fn required<'a>(records: impl Iterator<Item = &'a TestRecord>) -> BTreeSet<TestId> {
         let passed = records.filter(|record| record.status == TestStatus::Passed);
         passed.map(|record| record.test.without_invocation()).collect()
     }
+}
+
+/// Tests that did not end alike in two runs of the same suite, without their invocations.
+pub(super) fn flaky(first: &TestRun, second: &TestRun) -> BTreeSet<TestId> {
+    let status = |run: &TestRun, test: &TestId| run.records.get(test).map(|record| record.status);
+    let all = first.records.keys().chain(second.records.keys());
+    let differing = all.filter(|test| status(first, test) != status(second, test));
+    differing.map(TestId::without_invocation).collect()
 }
 
 /// How the trigger tests fail; an error if one does not.
@@ -293,6 +320,14 @@ mod tests {
         assert_eq!(message(&["A#total passed"]), "`A#total` passes already: there is nothing to repair");
         assert!(message(&["A#total skipped"]).starts_with("`A#total` is skipped"));
         assert_eq!(message(&["A#totals passed"]), "`A` has no test `total`; is it `totals`?");
+    }
+
+    #[test]
+    fn a_test_that_ends_now_so_and_now_so_is_flaky() {
+        let (first, second) =
+            (run(&["A#a passed", "A#b passed"]), run(&["A#a passed", "A#b failed", "A#c passed"]));
+        assert_eq!(flaky(&first, &second), [test("A#b"), test("A#c")].into());
+        assert!(flaky(&first, &first).is_empty());
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //! types of members, supertypes, and the values of constants, which the compiler copies into their users
 //! (JVMS 4, JLS 13). Method bodies and private members do not matter.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::ValidateError;
+use crate::digest::sha256;
 
 // Access flags (JVMS 4.5, 4.6).
 const PRIVATE: u16 = 0x0002;
@@ -36,6 +37,36 @@ pub(super) fn same_interface(new: &Path, old: &Path) -> Result<bool, ValidateErr
         }
     }
     Ok(!tops.iter().any(|top| lost_a_nested_class(top, new, old)))
+}
+
+/// Digest of all class files in `dir`, names included.
+pub(super) fn digest(dir: &Path) -> Result<String, ValidateError> {
+    let mut all = Vec::new();
+    for path in class_files(dir) {
+        let bytes = std::fs::read(&path).map_err(ValidateError::io("read", &path))?;
+        let below = path.strip_prefix(dir).expect("an entry lies below the walk's root");
+        all.extend(below.to_string_lossy().as_bytes());
+        all.push(0);
+        all.extend((bytes.len() as u64).to_be_bytes());
+        all.extend(bytes);
+    }
+    Ok(sha256(&all))
+}
+
+/// Whether every class file in `new` is byte for byte that of the same name in `old`.
+pub(super) fn same_bytes(new: &Path, old: &Path) -> bool {
+    let is_same = |path: &PathBuf| {
+        let former = old.join(path.strip_prefix(new).expect("an entry lies below the walk's root"));
+        matches!((std::fs::read(path), std::fs::read(former)), (Ok(now), Ok(then)) if now == then)
+    };
+    let files = class_files(new);
+    !files.is_empty() && files.iter().all(is_same)
+}
+
+fn class_files(dir: &Path) -> Vec<PathBuf> {
+    let entries = walkdir::WalkDir::new(dir).sort_by_file_name().into_iter().filter_map(Result::ok);
+    let paths = entries.map(walkdir::DirEntry::into_path);
+    paths.filter(|path| path.extension().is_some_and(|ext| ext == "class")).collect()
 }
 
 /// Whether a named class nested in `top` was there and is not any more.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ValidateSettings;
 use super::error::ValidateError;
 use super::scratch::{self, Tree};
+use super::warm_compiler::WarmCompiler;
 use crate::build::javac::{Compilation, Platform, argument_file};
 use crate::java::project::Project;
 use crate::process::{self, End, Finished, Interrupt};
@@ -73,6 +74,54 @@ impl Compiler<'_> {
         self.sources(&files, std::slice::from_ref(&classes.main), &tree.root, &classes.test, limit)
     }
 
+    /// Compiles one source, below `dir`, by a compiler that runs already; by the command if that one has trouble.
+    pub(super) fn alone(
+        self,
+        warm: &mut Option<WarmCompiler>,
+        source: PathBuf,
+        before: &[PathBuf],
+        dir: &Path,
+        out: &Path,
+        limit: Duration,
+    ) -> Result<Compiled, ValidateError> {
+        if self.settings.warm {
+            scratch::fresh_dir(out)?;
+            let class_path = [before, &self.project.class_path].concat();
+            let mut words = self.compilation(&class_path, out).words();
+            words.push(source.clone().into());
+            let mut compiler = match warm.take() {
+                Some(compiler) => compiler,
+                None => WarmCompiler::start(self, &self.settings.scratch)?,
+            };
+            let answer = compiler.compile(&words, limit, self.interrupt)?;
+            if let Some(answer) = answer.filter(|a| (0..=SOURCES_HAVE_ERRORS).contains(&a.status)) {
+                *warm = Some(compiler);
+                if answer.status == SOURCES_HAVE_ERRORS {
+                    scratch::write(&out.with_extension("probe"), &[0; PROBE_BYTES])?;
+                }
+                let below = format!("{}/", dir.display());
+                let errors = first_lines(&answer.errors.replace(&below, ""));
+                return Ok(Compiled { end: End::Exit(answer.status), errors });
+            }
+        }
+        self.sources(&[source], before, dir, out, limit)
+    }
+
+    fn compilation<'c>(self, class_path: &'c [PathBuf], out: &'c Path) -> Compilation<'c>
+    where
+        Self: 'c,
+    {
+        Compilation {
+            jdk: &self.project.jdk,
+            level: self.project.level,
+            encoding: &self.project.encoding,
+            platform: self.platform,
+            class_path,
+            out,
+            heap_mib: self.settings.limits.heap_mib,
+        }
+    }
+
     /// Compiles `files` into the fresh directory `out`; `before` goes in front of the project's class path. Paths in
     /// the errors are relative to `dir`.
     pub(super) fn sources(
@@ -88,16 +137,7 @@ impl Compiler<'_> {
         let relative: Vec<&Path> = files.iter().map(|file| file.strip_prefix(dir).unwrap_or(file)).collect();
         scratch::write(&arguments, argument_file(&relative).as_bytes())?;
         let class_path = [before, &self.project.class_path].concat();
-        let compilation = Compilation {
-            jdk: &self.project.jdk,
-            level: self.project.level,
-            encoding: &self.project.encoding,
-            platform: self.platform,
-            class_path: &class_path,
-            out,
-            heap_mib: self.settings.limits.heap_mib,
-        };
-        let spec = compilation.spec(&arguments, dir, limit);
+        let spec = self.compilation(&class_path, out).spec(&arguments, dir, limit);
         let finished = process::run(&spec, self.interrupt)?;
         match finished.end {
             End::Exit(0) | End::Deadline => {}
@@ -115,6 +155,9 @@ impl Compiler<'_> {
 }
 
 fn first_errors(finished: &Finished) -> String {
-    let text = String::from_utf8_lossy(&finished.stderr);
+    first_lines(&String::from_utf8_lossy(&finished.stderr))
+}
+
+fn first_lines(text: &str) -> String {
     text.lines().take(ERROR_LINES).collect::<Vec<_>>().join("\n")
 }

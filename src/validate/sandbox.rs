@@ -1,6 +1,6 @@
 //! Patched code is untrusted: how its processes are kept from doing harm.
 //!
-//! With bubblewrap: no network, everything read-only but one directory, an empty `/tmp`, own process ids, no
+//! With bubblewrap: no network, everything read-only but one directory, an empty `/tmp`, no homes, own process ids, no
 //! capabilities. Without it only limits on processor time and file sizes. In both cases the process group is killed at
 //! its deadline by [`crate::process`]. Memory is limited by the JVM's own options.
 
@@ -11,10 +11,10 @@ use crate::process::{self, Interrupt, ProcessError, Spec};
 
 /// Time for the trial run of bubblewrap.
 const TRIAL_DEADLINE: Duration = Duration::from_secs(20);
-/// Where every user may write; replaced by an empty directory.
-const SHARED_TEMP: &str = "/tmp";
-/// What the sandbox replaces by its own, so that nothing below is there any more.
-const REPLACED: [&str; 2] = [SHARED_TEMP, "/dev"];
+/// Where every user may write, and where users keep what is theirs; replaced by empty directories.
+const HIDDEN: [&str; 4] = ["/tmp", "/var/tmp", "/home", "/root"];
+/// Replaced by a directory of the sandbox's own making.
+const DEVICES: &str = "/dev";
 
 /// How untrusted children are kept in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Sandbox {
 
 /// What the child needs of that which is replaced.
 fn binds(confinement: Confinement) -> Vec<PathBuf> {
-    let is_hidden = |path: &&PathBuf| REPLACED.iter().any(|dir| path.starts_with(dir));
+    let is_hidden = |path: &&PathBuf| HIDDEN.iter().chain([&DEVICES]).any(|dir| path.starts_with(dir));
     let hidden = confinement.readable.iter().filter(is_hidden);
     hidden.cloned().collect()
 }
@@ -91,7 +91,10 @@ fn bubblewrap(spec: Spec, confinement: Confinement, binds: &[PathBuf], dir: &Pat
     let mut spec = spec
         .args(["--die-with-parent", "--new-session", "--cap-drop", "ALL"])
         .args(["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"])
-        .args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", SHARED_TEMP]);
+        .args(["--ro-bind", "/", "/", "--dev", DEVICES, "--proc", "/proc"]);
+    for dir in HIDDEN.iter().filter(|dir| Path::new(dir).is_dir()) {
+        spec = spec.args(["--tmpfs", dir]);
+    }
     for path in binds {
         spec = spec.arg("--ro-bind").arg(path).arg(path);
     }
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn nothing_else_can_be_written() {
-        if let Some((end, tail, _dir)) = check("for d in / /etc /var/tmp \"$HOME\"; do echo x > $d/x; done") {
+        if let Some((end, tail, _dir)) = check("for d in / /etc /usr /opt; do echo x > $d/x; done") {
             assert!(end != End::Exit(0) && tail.contains("Read-only file system"), "{tail}");
         }
     }
@@ -147,6 +150,13 @@ mod tests {
         if let Some((end, tail, _dir)) = check(&format!("echo x > {name} && ls {name}")) {
             assert_eq!(end, End::Exit(0), "{tail}");
             assert!(!Path::new(&name).exists());
+        }
+    }
+
+    #[test]
+    fn homes_are_hidden() {
+        if let Some((end, tail, _dir)) = check("ls -A /root /home | grep -v : | grep . && exit 1; exit 0") {
+            assert_eq!(end, End::Exit(0), "{tail}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! The stages of one patch, and the runs of the unpatched program that they are held against.
 //!
 //! The scratch directory: `baseline/tree` is a copy of the user's tree that nothing runs in, `baseline/{main,test}` its
-//! classes; `candidate` holds one patch's source and classes; `work` is what one run of tests may write to, with a
-//! copy of the tree that is made anew for each run.
+//! classes, shared by all lanes. In each lane `candidate` holds one patch's source and classes; `work` is what one run of
+//! tests may write to, with a copy of the tree that is made anew for each run; `worker` is the warm JVM's.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,10 @@ use super::baseline;
 use super::class_file;
 use super::compile::{Classes, Compiled, Compiler};
 use super::error::ValidateError;
+use super::lane::{Alone, Lane};
 use super::scratch::{self, Tree};
 use super::suite::{Selection, Suite, TestRun};
-use super::verdict::{Outcome, Stage, StageEnd, StageRecord};
+use super::verdict::{By, Outcome, Stage, StageEnd, StageRecord, TestFailure};
 use super::{Candidate, Ready, Validator, millis_since};
 use crate::build::javac::Platform;
 use crate::java::test_id::TestId;
@@ -43,6 +44,7 @@ impl Step {
     fn of_compilation(stage: Stage, compiled: Compiled, started: Instant, limit: Duration) -> Step {
         let record = StageRecord {
             stage,
+            by: By::Fresh,
             passed: compiled.success(),
             tests_run: 0,
             failed: Vec::new(),
@@ -61,8 +63,15 @@ impl Step {
 #[derive(Debug)]
 pub(super) struct PatchedClasses {
     /// Those of the patched file alone, to be put before `all`; `None` if `all` has them.
-    alone: Option<PathBuf>,
-    all: Classes,
+    pub(super) alone: Option<PathBuf>,
+    pub(super) all: Classes,
+}
+
+impl PatchedClasses {
+    /// The class files that the patch may have changed.
+    pub(super) fn own(&self) -> &Path {
+        self.alone.as_deref().unwrap_or(&self.all.main)
+    }
 }
 
 /// All tests of the triggers' classes: some tests pass only when their class runs as a whole.
@@ -75,11 +84,10 @@ impl Validator {
     /// Empties the scratch directory and copies the user's tree to it.
     pub(super) fn prepare(&mut self) -> Result<(), ValidateError> {
         let scratch = &mut self.settings.scratch;
-        for part in ["baseline", "candidate", "work"] {
-            scratch::fresh_dir(&scratch.join(part))?;
-        }
+        scratch::fresh_dir(&scratch.join("baseline"))?;
         // The sandbox and the walk through the user's tree compare paths.
         *scratch = scratch.canonicalize().map_err(ValidateError::io("resolve", scratch))?;
+        self.lane = Lane::new(&self.settings.scratch, 0)?;
         scratch::copy_project(&self.project, &self.baseline_tree(), &self.settings.scratch)
     }
 
@@ -111,7 +119,7 @@ impl Validator {
         loop {
             let selection = self.suite_selection(triggers, classes, &excluded);
             let limit = self.settings.limits.baseline_full;
-            let run = self.run_fresh(None, None, classes, &selection, limit)?;
+            let run = self.run_fresh(None, None, classes, &selection, limit, Alone::IfSlow)?;
             if run.done {
                 return Ok((run, excluded));
             }
@@ -127,19 +135,21 @@ impl Validator {
 
     /// Compiles the patched file alone; the whole program too if other classes may see the difference.
     pub(super) fn compile_stage(
-        &self,
+        &mut self,
         ready: &Ready,
         candidate: &Candidate,
     ) -> Result<(Step, PatchedClasses), ValidateError> {
         let (started, limit) = (Instant::now(), Duration::from_millis(ready.baseline.limits.compile));
-        let dir = self.settings.scratch.join("candidate");
+        let dir = self.lane.candidate.clone();
         scratch::fresh_dir(&dir)?;
         let (source_dir, alone) = (dir.join("source"), dir.join("alone"));
         let source = source_dir.join(&candidate.file);
         scratch::write(&source, &candidate.text)?;
         let before = self.baseline_classes();
         let main = std::slice::from_ref(&before.main);
-        let mut compiled = self.compiler().sources(&[source], main, &source_dir, &alone, limit)?;
+        let mut warm = self.lane.compiler.take();
+        let mut compiled = self.compiler().alone(&mut warm, source, main, &source_dir, &alone, limit)?;
+        self.lane.compiler = warm;
         let mut classes = PatchedClasses { alone: Some(alone.clone()), all: before.clone() };
         if compiled.success() && !class_file::same_interface(&alone, &before.main)? {
             classes = PatchedClasses { alone: None, all: Classes::in_dir(&dir) };
@@ -149,18 +159,19 @@ impl Validator {
         Ok((Step::of_compilation(Stage::Compile, compiled, started, limit), classes))
     }
 
-    /// Runs the triggers' classes.
+    /// Runs the triggers' classes in fresh processes.
     pub(super) fn trigger_stage(
         &self,
         ready: &Ready,
         candidate: &Candidate,
         classes: &PatchedClasses,
+        when: Alone,
     ) -> Result<Step, ValidateError> {
         let (started, limit) = (Instant::now(), Duration::from_millis(ready.baseline.limits.trigger));
         let selection = trigger_selection(&ready.triggers);
         let alone = classes.alone.as_deref();
-        let run = self.run_fresh(Some(candidate), alone, &classes.all, &selection, limit)?;
-        Ok(judge(Stage::Trigger, run, ready, &ready.trigger_required, started, limit))
+        let run = self.run_fresh(Some(candidate), alone, &classes.all, &selection, limit, when)?;
+        Ok(judge(Stage::Trigger, run, ready.trigger_yardstick(), started, limit))
     }
 
     /// Compiles the whole program with the patched file, unless that is done already, and runs its whole suite.
@@ -171,7 +182,7 @@ impl Validator {
         classes: &PatchedClasses,
     ) -> Result<Step, ValidateError> {
         let (started, limits) = (Instant::now(), ready.baseline.limits);
-        let whole = Classes::in_dir(&self.settings.scratch.join("candidate"));
+        let whole = Classes::in_dir(&self.lane.candidate);
         if classes.alone.is_some() {
             let (tree, limit) = (self.fresh_tree(Some(candidate))?, Duration::from_millis(limits.compile));
             let compiled = self.compiler().program(&tree, &whole, limit)?;
@@ -181,8 +192,9 @@ impl Validator {
         }
         let selection = self.suite_selection(&ready.triggers, &whole, &ready.without);
         let limit = Duration::from_millis(limits.full);
-        let run = self.run_fresh(Some(candidate), None, &whole, &selection, limit)?;
-        Ok(judge(Stage::Full, run, ready, &ready.full_required, started, limit))
+        let run = self.run_fresh(Some(candidate), None, &whole, &selection, limit, Alone::IfSlow)?;
+        let yardstick = Yardstick { required: &ready.full_required, ..ready.trigger_yardstick() };
+        Ok(judge(Stage::Full, run, yardstick, started, limit))
     }
 
     /// The patched file must be a main source, and stay in the scratch copy when it is written.
@@ -197,7 +209,7 @@ impl Validator {
         Err(ValidateError::OutsideSources(candidate.file.clone()))
     }
 
-    /// Runs tests in a fresh copy of the tree.
+    /// Runs tests in a fresh copy of the tree. What did not end in time while others ran is run again alone.
     pub(super) fn run_fresh(
         &self,
         candidate: Option<&Candidate>,
@@ -205,23 +217,39 @@ impl Validator {
         classes: &Classes,
         selection: &Selection,
         limit: Duration,
+        when: Alone,
     ) -> Result<TestRun, ValidateError> {
-        let tree = self.fresh_tree(candidate)?;
-        let suite = Suite {
+        let run = || -> Result<TestRun, ValidateError> {
+            let tree = self.fresh_tree(candidate)?;
+            self.suite(&self.lane.work).run(&tree, alone, classes, selection, limit)
+        };
+        if when == Alone::IfSlow {
+            let first = {
+                let _others_may_run = self.shared.lock_shared();
+                run()?
+            };
+            if first.end != StageEnd::Deadline || !self.shared.has_others() {
+                return Ok(first);
+            }
+        }
+        let _nothing_else_runs = self.shared.lock_alone();
+        run()
+    }
+
+    pub(super) fn suite<'a>(&'a self, work: &'a Path) -> Suite<'a> {
+        Suite {
             project: &self.project,
             settings: &self.settings,
             interrupt: &self.interrupt,
             scratch: &self.settings.scratch,
-            work: &self.settings.scratch.join("work"),
-        };
-        suite.run(&tree, alone, classes, selection, limit)
+            work,
+        }
     }
 
     /// A new copy of the tree in `work`, with the patched file in it.
     fn fresh_tree(&self, candidate: Option<&Candidate>) -> Result<Tree, ValidateError> {
-        let work = self.settings.scratch.join("work");
-        scratch::fresh_dir(&work)?;
-        let tree = Tree::at(&work.join("tree"), &self.project);
+        scratch::fresh_dir(&self.lane.work)?;
+        let tree = Tree::at(&self.lane.work.join("tree"), &self.project);
         scratch::copy_tree(&self.baseline_tree(), &tree.root, &|_| false)?;
         if let Some(candidate) = candidate {
             scratch::write(&tree.root.join(&candidate.file), &candidate.text)?;
@@ -250,7 +278,7 @@ impl Validator {
         Classes::in_dir(&self.settings.scratch.join("baseline"))
     }
 
-    fn baseline_tree(&self) -> PathBuf {
+    pub(super) fn baseline_tree(&self) -> PathBuf {
         self.settings.scratch.join("baseline/tree")
     }
 
@@ -260,19 +288,36 @@ impl Validator {
     }
 }
 
-fn judge(
+/// What a run of tests is held against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Yardstick<'a> {
+    /// Tests that must pass.
+    pub(super) required: &'a BTreeSet<TestId>,
+    /// The trigger tests, where they are among those run.
+    pub(super) triggers: &'a [TestId],
+    /// Failures that no patch is blamed for.
+    pub(super) known: &'a [TestFailure],
+}
+
+impl Ready {
+    pub(super) fn trigger_yardstick(&self) -> Yardstick<'_> {
+        let known = &self.baseline.known_failures;
+        Yardstick { required: &self.trigger_required, triggers: &self.triggers, known }
+    }
+}
+
+pub(super) fn judge(
     stage: Stage,
     run: TestRun,
-    ready: &Ready,
-    required: &BTreeSet<TestId>,
+    yardstick: Yardstick,
     started: Instant,
     limit: Duration,
 ) -> Step {
-    let known = &ready.baseline.known_failures;
-    let failed = baseline::new_failures(&run, required, &ready.triggers, known);
+    let failed = baseline::new_failures(&run, yardstick.required, yardstick.triggers, yardstick.known);
     let tests_run = run.tests_run();
     let record = StageRecord {
         stage,
+        by: By::Fresh,
         passed: run.done && failed.is_empty() && tests_run > 0,
         tests_run,
         failed,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compile::Classes;
 use super::error::ValidateError;
+use super::nonce::nonce;
 use super::sandbox::Confinement;
 use super::scratch::{self, Tree};
 use super::{ValidateSettings, verdict::StageEnd};
@@ -110,16 +111,20 @@ impl Suite<'_> {
         selection: &Selection,
         limit: Duration,
     ) -> Result<TestRun, ValidateError> {
-        let results = self.work.join("results.jsonl");
+        let (results, nonce_file, nonce) =
+            (self.work.join("results.jsonl"), self.work.join("nonce"), nonce()?);
         for dir in ["tmp", "home"] {
             scratch::fresh_dir(&self.work.join(dir))?;
         }
+        scratch::write(&nonce_file, nonce.as_bytes())?;
         let class_path = self.class_path(tree, patched, classes);
         let mut spec = self
             .jvm(tree, &class_path, limit)
             .args([std::ffi::OsStr::new("-classpath"), &join_paths(&class_path)])
             .arg(RUNNER_CLASS)
-            .arg(&results);
+            .arg(&results)
+            .arg("--nonce")
+            .arg(&nonce_file);
         let dirs = selection.scan.iter().map(|dir| ("--scan", dir.as_os_str()));
         let names = selection.classes.iter().map(|name| ("--class", name.as_ref()));
         let without = selection.without.iter().map(|name| ("--without", name.as_ref()));
@@ -132,32 +137,57 @@ impl Suite<'_> {
             command: spec.line(),
             tail: finished.tail(TAIL_LINES),
         })?;
-        Ok(read_run(&String::from_utf8_lossy(&text), &finished))
+        let own = own_lines(&String::from_utf8_lossy(&text), &nonce);
+        Ok(read_lines(&own, finished.end.into(), finished.elapsed, output_tail(&finished)))
     }
 
     /// The platform's jars come first, so that the project's own copies of them cannot break the runner; hamcrest
     /// comes last, so that the project's own newer one counts.
     fn class_path(self, tree: &Tree, patched: Option<&Path>, classes: &Classes) -> Vec<PathBuf> {
-        let is_hamcrest = |jar: &&PathBuf| {
-            jar.file_name().is_some_and(|name| name.to_string_lossy().starts_with("hamcrest"))
-        };
-        let (hamcrest, junit): (Vec<_>, Vec<_>) = self.settings.junit.iter().partition(is_hamcrest);
-        let mut entries = vec![self.settings.runner.clone()];
-        entries.extend(junit.into_iter().cloned());
+        let (mut entries, hamcrest) = self.platform();
         entries.extend(patched.map(Path::to_owned));
         entries.extend([classes.test.clone(), classes.main.clone()]);
-        entries.extend_from_slice(&tree.resources);
+        entries.extend(self.beside_classes(tree));
+        entries.extend_from_slice(&self.project.class_path);
+        entries.extend(hamcrest);
+        entries
+    }
+
+    /// The class path of a worker in the same order, in two parts: what all candidates share, and what is loaded anew for
+    /// each but for its classes.
+    pub(super) fn shared_class_path(self, tree: &Tree) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let (mut shared, hamcrest) = self.platform();
+        let (jars, dirs): (Vec<_>, Vec<_>) =
+            self.project.class_path.iter().cloned().partition(|entry| entry.is_file());
+        shared.extend(jars);
+        shared.extend(hamcrest);
+        let mut own = self.beside_classes(tree);
+        own.extend(dirs);
+        (shared, own)
+    }
+
+    /// The runner and the test platform, and hamcrest, which goes last.
+    fn platform(self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let is_hamcrest = |jar: &PathBuf| {
+            jar.file_name().is_some_and(|name| name.to_string_lossy().starts_with("hamcrest"))
+        };
+        let (hamcrest, junit): (Vec<_>, Vec<_>) = self.settings.junit.iter().cloned().partition(is_hamcrest);
+        let mut entries = vec![self.settings.runner.clone()];
+        entries.extend(junit);
+        (entries, hamcrest)
+    }
+
+    fn beside_classes(self, tree: &Tree) -> Vec<PathBuf> {
+        let mut entries = tree.resources.clone();
         if self.project.build_tool == BuildTool::Plain {
             // Without a build tool nobody copies what lies beside the sources.
             entries.extend([&tree.tests, &tree.sources].into_iter().flatten().cloned());
         }
-        entries.extend_from_slice(&self.project.class_path);
-        entries.extend(hamcrest.into_iter().cloned());
         entries
     }
 
     /// The JVM with its options and environment; nothing of ours leaks in but `PATH`.
-    fn jvm(self, tree: &Tree, class_path: &[PathBuf], limit: Duration) -> Spec {
+    pub(super) fn jvm(self, tree: &Tree, class_path: &[PathBuf], limit: Duration) -> Spec {
         let (project, limits) = (self.project, &self.settings.limits);
         let mut readable = class_path.to_vec();
         readable.extend([project.jdk.home.clone(), self.scratch.to_owned()]);
@@ -215,14 +245,21 @@ enum Line {
     Done { done: usize },
 }
 
-fn read_run(text: &str, finished: &Finished) -> TestRun {
+/// The lines that the runner wrote, without the word that they begin with.
+fn own_lines(text: &str, nonce: &str) -> String {
+    let own = text.split_inclusive('\n').filter_map(|line| line.strip_prefix(nonce)?.strip_prefix(' '));
+    own.collect()
+}
+
+/// A run from the lines about it.
+pub(super) fn read_lines(text: &str, end: StageEnd, elapsed: Duration, tail: String) -> TestRun {
     let mut run = TestRun {
         records: BTreeMap::new(),
         running: None,
         done: false,
-        end: finished.end.into(),
-        millis: finished.elapsed.as_millis() as u64,
-        tail: output_tail(finished),
+        end,
+        millis: elapsed.as_millis() as u64,
+        tail,
     };
     let (mut open, mut n_tests) = (Vec::<TestId>::new(), 0);
     // A line that cannot be read is the last one of a run that was cut short; the rest of the run is then missing.
@@ -251,10 +288,37 @@ fn insert_worst(records: &mut BTreeMap<TestId, TestRecord>, record: TestRecord) 
 
 /// The end of both outputs, standard error last.
 fn output_tail(finished: &Finished) -> String {
-    let both = [&finished.stdout[..], &finished.stderr[..]].concat();
-    let text = String::from_utf8_lossy(&both[both.len().saturating_sub(TAIL_BYTES)..]);
+    last_lines(&[&finished.stdout[..], &finished.stderr[..]].concat())
+}
+
+fn last_lines(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}
+
+/// The last line of a worker's run.
+#[derive(Debug, Deserialize)]
+pub(super) struct WorkerDone {
+    #[serde(rename = "done")]
+    _done: usize,
+    /// Threads that were left behind.
+    pub(super) threads: usize,
+    /// Whether the JVM is not what it was.
+    pub(super) spoilt: bool,
+    tail: String,
+}
+
+impl WorkerDone {
+    /// `None` for any other line.
+    pub(super) fn read(line: &str) -> Option<WorkerDone> {
+        line.starts_with("{\"done\"").then(|| serde_json::from_str(line).ok()).flatten()
+    }
+
+    /// The last that the tests printed.
+    pub(super) fn tail(&self) -> String {
+        last_lines(self.tail.as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -269,7 +333,7 @@ mod tests {
             stderr: b"err\n".to_vec(),
             elapsed: Duration::from_millis(5),
         };
-        read_run(text, &finished)
+        read_lines(text, finished.end.into(), finished.elapsed, output_tail(&finished))
     }
 
     const PASSED: &str = r#"{"test":"A#a","status":"passed","ms":1}"#;
@@ -294,6 +358,12 @@ mod tests {
     fn an_exit_between_two_tests_names_the_class() {
         let run = check(&format!("{{\"started\":\"A\"}}\n{{\"started\":\"A#a\"}}\n{PASSED}\n"));
         assert_eq!(run.running.unwrap().to_string(), "A");
+    }
+
+    #[test]
+    fn lines_of_others_are_passed_over() {
+        let text = "w 1\n{\"done\":9}\nw 2\nx w 3\nw";
+        assert_eq!(own_lines(text, "w"), "1\n2\n");
     }
 
     #[test]

@@ -13,10 +13,21 @@ pub enum Stage {
     Compile,
     /// The classes of the trigger tests pass.
     Trigger,
-    /// Tests that touch the patched class pass. Not run yet: the whole suite follows the trigger tests.
+    /// Test classes that name the patched class, or that a benchmark calls relevant, pass in a warm JVM.
     Relevant,
     /// The whole program compiles and its whole suite passes.
     Full,
+}
+
+/// Who ran a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// Processes of its own, in a fresh copy of the tree.
+    #[default]
+    Fresh,
+    /// A warm JVM that had run other candidates.
+    Worker,
 }
 
 /// How a stage's last child ended.
@@ -57,6 +68,9 @@ pub struct TestFailure {
 pub struct StageRecord {
     /// Which stage.
     pub stage: Stage,
+    /// Who ran it.
+    #[serde(default)]
+    pub by: By,
     /// Whether the next one may follow.
     pub passed: bool,
     /// Tests that ran to their end, passed or failed; 0 where compiling went wrong.
@@ -96,6 +110,28 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// What was done, in order; the last one decided.
     pub stages: Vec<StageRecord>,
+    /// SHA-256 of the class files; `None` if it does not compile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<String>,
+    /// Whether it was not run: its class files are those of an earlier candidate, or of the unpatched program, and the
+    /// stages are that one's.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repeated: bool,
+    /// Whether a warm JVM and fresh processes did not judge it alike. The fresh ones decide; both are among the stages.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub contested: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Verdict {
+    /// One that was reached by running its stages.
+    pub fn new(outcome: Outcome, stages: Vec<StageRecord>) -> Verdict {
+        Verdict { outcome, stages, classes: None, repeated: false, contested: false }
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +142,7 @@ mod tests {
     fn a_verdict_reads_back_from_its_line() {
         let record = StageRecord {
             stage: Stage::Trigger,
+            by: By::Worker,
             passed: false,
             tests_run: 3,
             failed: vec![TestFailure {
@@ -118,7 +155,7 @@ mod tests {
             end: StageEnd::Signal(9),
             output_tail: String::new(),
         };
-        let verdict = Verdict { outcome: Outcome::Failed { stage: Stage::Trigger }, stages: vec![record] };
+        let verdict = Verdict::new(Outcome::Failed { stage: Stage::Trigger }, vec![record]);
         let line = serde_json::to_string(&verdict).unwrap();
         assert!(line.starts_with(r#"{"outcome":"failed","stage":"trigger","stages":[{"stage":"trigger","#));
         assert!(line.contains(r#""end":{"signal":9}"#), "{line}");
@@ -128,7 +165,7 @@ mod tests {
     #[test]
     fn outcomes_without_a_stage_read_back_too() {
         for outcome in [Outcome::Uncompilable, Outcome::Plausible] {
-            let line = serde_json::to_string(&Verdict { outcome, stages: Vec::new() }).unwrap();
+            let line = serde_json::to_string(&Verdict::new(outcome, Vec::new())).unwrap();
             assert_eq!(serde_json::from_str::<Verdict>(&line).unwrap().outcome, outcome);
         }
     }

@@ -3,13 +3,14 @@ package repair.runner;
 import java.io.BufferedWriter;
 import java.io.Closeable;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 
 /**
- * The results file: one JSON object a line, flushed at once, so that whatever ends the JVM leaves what was known.
+ * The results: one JSON object a line, flushed at once, so that whatever ends the JVM leaves what was known. Each line
+ * begins with a prefix that the program under test does not know.
  *
  * <pre>
  * {"started":"a.B"}
@@ -27,10 +28,12 @@ final class Results implements Closeable {
     private static final int MESSAGE_LIMIT = 2000;
 
     private final BufferedWriter writer;
+    private final String prefix;
     private int written;
 
-    Results(Path file) throws IOException {
-        writer = Files.newBufferedWriter(file, StandardCharsets.UTF_8);
+    Results(OutputStream out, String prefix) {
+        this.writer = new BufferedWriter(new OutputStreamWriter(out, StandardCharsets.UTF_8));
+        this.prefix = prefix;
     }
 
     void started(String test) {
@@ -61,7 +64,12 @@ final class Results implements Closeable {
     }
 
     synchronized void done() {
-        write("{\"done\":" + written + "}");
+        done("");
+    }
+
+    /** The last line, with further members behind the number of results. */
+    synchronized void done(String members) {
+        write("{\"done\":" + written + members + "}");
     }
 
     @Override
@@ -71,6 +79,7 @@ final class Results implements Closeable {
 
     private synchronized void write(String line) {
         try {
+            writer.write(prefix);
             writer.write(line);
             writer.write('\n');
             writer.flush();
