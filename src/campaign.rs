@@ -36,6 +36,7 @@ mod context;
 mod drawing;
 mod generated;
 mod manifest;
+pub mod plan;
 mod samples;
 pub mod subject;
 mod task;

@@ -13,6 +13,7 @@ use crate::console::{Console, Loudness};
 use crate::process::Interrupt;
 
 mod bugs;
+mod campaign;
 mod doctor;
 mod exit;
 mod models;
@@ -54,6 +55,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
         Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
+        Some(Command::Campaign(flags)) => campaign::run(flags, &environment, here, &interrupt, console),
         Some(Command::Report(flags)) => report::run(flags, here, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }

@@ -28,7 +28,7 @@ const DEFAULT_CAP: usize = 8 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     flag: Arc<AtomicBool>,
-    parent: Option<Arc<AtomicBool>>,
+    parent: Option<Arc<Interrupt>>,
 }
 
 impl Interrupt {
@@ -40,13 +40,12 @@ impl Interrupt {
     /// An interrupt that is set with this one, and can be set alone.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self { flag: Arc::default(), parent: Some(Arc::clone(&self.flag)) }
+        Self { flag: Arc::default(), parent: Some(Arc::new(self.clone())) }
     }
 
     /// Whether the user asked to stop.
     pub fn is_set(&self) -> bool {
-        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        is_set(&self.flag) || self.parent.as_deref().is_some_and(is_set)
+        self.flag.load(Ordering::Relaxed) || self.parent.as_deref().is_some_and(Self::is_set)
     }
 
     /// Asks to stop.

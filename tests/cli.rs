@@ -4,6 +4,8 @@
 mod bad_input;
 #[path = "cli/benchmarks.rs"]
 mod benchmarks;
+#[path = "cli/campaigns.rs"]
+mod campaigns;
 #[path = "cli/models.rs"]
 mod models;
 #[path = "cli/report.rs"]

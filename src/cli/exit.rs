@@ -2,8 +2,10 @@
 
 use crate::bug::BugError;
 use crate::build::BuildError;
+use crate::campaign::plan::PlanError;
 use crate::campaign::subject::{NoHunk, NotAsRecorded};
 use crate::campaign::{Changed, Interrupted, OtherRun, OutsideSources, SeveralHunks, Unreadable};
+use crate::cli::campaign::SetError;
 use crate::cloze::OutOfRange;
 use crate::config::ConfigError;
 use crate::decode::DecodeError;
@@ -31,6 +33,8 @@ pub enum Exit {
     Environment = 3,
     /// The bug does not show, or the project does not build before any patch.
     NotReproduced = 4,
+    /// Units of a campaign failed; the others have their results.
+    UnitsFailed = 5,
     /// A fault of this program.
     Internal = 70,
     /// The user asked to stop.
@@ -72,6 +76,8 @@ impl Exit {
         let is_usage = cause.is::<ConfigError>()
             || cause.is::<NoHunk>()
             || cause.is::<SeveralHunks>()
+            || cause.is::<PlanError>()
+            || cause.is::<SetError>()
             || cause.is::<BugError>()
             || cause.is::<OutOfRange>()
             || cause.is::<OtherRun>()

@@ -8,7 +8,7 @@ use crate::campaign::subject::{self, Benchmark, CheckoutPlace};
 use crate::campaign::{self, Progress, Summary, Task};
 use crate::cli::Exit;
 use crate::config::flags::{Flags, Format};
-use crate::config::{self, Environment};
+use crate::config::{self, Config, Environment};
 use crate::console::Console;
 use crate::digest::sha256;
 use crate::java::test_id::TestId;
@@ -22,8 +22,33 @@ pub fn run(
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> anyhow::Result<Exit> {
+    let (task, config) =
+        task(flags, environment, here, interrupt, &mut |progress| console.progress(&progress))?;
+    let summary = campaign::repair(&task, &config, interrupt, &mut |progress| console.progress(&progress))?;
+    console.clear();
+    if flags.apply
+        && let Some(best) = summary.ranking.first()
+    {
+        let path = campaign::apply(&task, &summary, best)?;
+        console.note(&format!("applied patch {} to {}", best.index, path.display()));
+    }
+    console.data(&match flags.format {
+        Format::Json => format!("{}\n", serde_json::to_string_pretty(&summary)?),
+        Format::Text => text(&summary)?,
+    });
+    Ok(if summary.plausible > 0 { Exit::Success } else { Exit::NoPatch })
+}
+
+/// What the flags ask for, found, with its settings.
+pub(super) fn task(
+    flags: &Flags,
+    environment: &Environment,
+    here: Option<&Path>,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(Progress),
+) -> anyhow::Result<(Task, Config)> {
     let found = match &flags.bug {
-        Some(bug) => of_benchmark(flags, bug, environment, here, interrupt, console)?,
+        Some(bug) => of_benchmark(flags, bug, environment, here, interrupt, progress)?,
         None => in_project(flags, here)?,
     };
     let config = config::resolve(flags, environment, &found.root)?;
@@ -41,19 +66,7 @@ pub fn run(
         fresh: flags.fresh,
         no_sandbox: flags.no_sandbox,
     };
-    let summary = campaign::repair(&task, &config, interrupt, &mut |progress| console.progress(&progress))?;
-    console.clear();
-    if flags.apply
-        && let Some(best) = summary.ranking.first()
-    {
-        let path = campaign::apply(&task, &summary, best)?;
-        console.note(&format!("applied patch {} to {}", best.index, path.display()));
-    }
-    console.data(&match flags.format {
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(&summary)?),
-        Format::Text => text(&summary)?,
-    });
-    Ok(if summary.plausible > 0 { Exit::Success } else { Exit::NoPatch })
+    Ok((task, config))
 }
 
 /// What is to be repaired.
@@ -99,12 +112,12 @@ fn of_benchmark(
     environment: &Environment,
     here: Option<&Path>,
     interrupt: &Interrupt,
-    console: &mut Console,
+    progress: &mut dyn FnMut(Progress),
 ) -> anyhow::Result<Found> {
     let parts = config::parts(&flags.parts, environment)?;
     let checkout = flags.checkout.as_ref().map(|dir| absolute(dir, here));
     let place = CheckoutPlace::new(checkout, &parts.cache, bug);
-    console.progress(&Progress::Stage("checkout"));
+    progress(Progress::Stage("checkout"));
     let subject = if let Some(collection) = bugs::collection(&bug.project) {
         let programs = bugs::Place { flags: &flags.benchmarks, environment, here }.programs(collection)?;
         subject::of_programs(&programs, bug, &place)?
@@ -112,7 +125,8 @@ fn of_benchmark(
         let (framework, command) = bugs::defects4j(&flags.benchmarks, environment, here)?;
         subject::of_defects4j(&framework, &command, bug, &place, interrupt)?
     };
-    console.note(&format!("{bug} of {}, checkout in {}", subject.benchmark.source, subject.root.display()));
+    let place = format!("{bug} of {}, checkout in {}", subject.benchmark.source, subject.root.display());
+    progress(Progress::Note(place));
     Ok(Found {
         name: bug.to_string(),
         tests: subject.triggers(),

@@ -11,7 +11,7 @@ use crate::model::DeviceChoice;
 
 mod runs;
 
-pub use runs::{ReportFlags, ReportFormat};
+pub use runs::{CampaignFlags, ReportFlags, ReportFormat};
 
 /// Writes patches for buggy Java programs
 ///
@@ -23,7 +23,7 @@ pub use runs::{ReportFlags, ReportFormat};
     version,
     args_conflicts_with_subcommands = true,
     after_help = "Exit codes: 0 plausible patch found, 1 none within the budget, 2 usage or settings, 3 environment \
-                  unusable, 4 the bug does not reproduce, 70 internal error, 130 interrupted"
+                  unusable, 4 the bug does not reproduce, 5 units of a campaign failed, 70 internal error, 130 interrupted"
 )]
 pub struct Cli {
     /// Other things to do
@@ -45,6 +45,8 @@ pub enum Command {
     Bugs(BugsFlags),
     /// Lists the models that are known by name, with their licences and what of them is on this machine
     Models(ModelsFlags),
+    /// Repairs many bugs, with several variants and seeds; the same command goes on where it was
+    Campaign(CampaignFlags),
     /// Prints figures and tables of runs
     Report(ReportFlags),
 }

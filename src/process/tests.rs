@@ -87,3 +87,17 @@ fn a_missing_program_is_named() {
     let error = run(&Spec::new("/no/such", "/", Duration::from_secs(1)), &Interrupt::default()).unwrap_err();
     assert_eq!(error.to_string(), "cannot start `/no/such` in /");
 }
+
+#[test]
+fn an_interrupt_reaches_the_children_of_children_and_not_the_other_way_round() {
+    let user = Interrupt::default();
+    let (child, other) = (user.child(), user.child());
+    let grandchild = child.child();
+    grandchild.set();
+    assert!(!child.is_set() && !user.is_set());
+    child.set();
+    assert!(!user.is_set() && !other.is_set());
+    let late = other.child();
+    user.set();
+    assert!(late.is_set() && other.is_set());
+}

@@ -259,7 +259,7 @@ fn opinions(unit: &Unit, judgements: &Judgements) -> Opinions {
 
 fn costs(unit: &Unit) -> Costs {
     let last = unit.clock.last().copied().unwrap_or_default();
-    let stages = unit.verdicts.values().flat_map(|line| &line.stages);
+    let stages = unit.verdicts.values().filter(|line| !line.repeated).flat_map(|line| &line.stages);
     let (compile, tests): (Vec<_>, Vec<_>) = stages.partition(|stage| stage.stage == Stage::Compile);
     let seconds = |stages: Vec<&super::unit::StageLine>| {
         stages.iter().map(|stage| stage.millis).sum::<u64>() as f64 / 1000.0

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::ReportError;
 
-/// A table. Every row has as many cells as there are columns; the first column is text, the others are figures.
+/// A table. Every row has as many cells as there are columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// What it is called in `--table`.
@@ -20,15 +20,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// For a terminal: columns aligned, figures to the right.
+    /// For a terminal: columns aligned, those of figures to the right.
     pub fn text(&self) -> String {
         let lines = || std::iter::once(&self.columns).chain(&self.rows);
         let width = |at: usize| lines().map(|row| row[at].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let is_figure = |cell: &str| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let is_right: Vec<bool> =
+            (0..self.columns.len()).map(|at| self.rows.iter().all(|row| is_figure(&row[at]))).collect();
         let mut out = format!("{}\n", self.title);
         for row in lines() {
             let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| {
-                if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                if is_right[at] { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
             });
             let line = cells.collect::<Vec<_>>().join("  ");
             writeln!(out, "  {}", line.trim_end().replace('\n', " "))

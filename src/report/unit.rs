@@ -37,6 +37,9 @@ pub struct VerdictLine {
     /// What was done.
     #[serde(default)]
     pub stages: Vec<StageLine>,
+    /// Whether the stages are those of an earlier sample with the same class files, and nothing was run.
+    #[serde(default)]
+    pub repeated: bool,
 }
 
 /// One stage of a verdict.

@@ -139,16 +139,16 @@ fn the_tables_stand_in_one_text() {
     insta::assert_snapshot!(run(dir.path(), &[".", "--table", "units", "--table", "venn-plausible"]), @r"
     exit 0
     Bugs
-      bug  variant  seed    state  started  finished  unique  compile  plausible  first  correct  tokens  questions  drawing s  validation s
-      X-1     full     0  samples        2         2       2        2          1      1        -       4          4        1.0           1.2
-      X-1     full     1  samples        2         2       2        1          0      -        -       4          4        1.0           0.8
-      X-1      off     0  samples        4         4       4        2          1      3        -       8          8        2.0           1.8
-      X-2      off     0  samples        2         2       2        0          0      -        -       4          4        1.0           0.2
+      bug  variant  seed  state    started  finished  unique  compile  plausible  first  correct  tokens  questions  drawing s  validation s
+      X-1  full        0  samples        2         2       2        2          1      1        -       4          4        1.0           1.2
+      X-1  full        1  samples        2         2       2        1          0      -        -       4          4        1.0           0.8
+      X-1  off         0  samples        4         4       4        2          1      3        -       8          8        2.0           1.8
+      X-2  off         0  samples        2         2       2        0          0      -        -       4          4        1.0           0.2
       (first: the first plausible sample; correct: called so by a person)
 
     Bugs with a plausible patch, by the variants that have one
       only by     bugs  which
-      full + off     1    X-1
+      full + off     1  X-1
       (each bug counts once: for all that have it, and no others)
     ---
     ");

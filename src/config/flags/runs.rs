@@ -4,6 +4,48 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::{BenchmarkFlags, Format};
+use crate::campaign::plan::{Shard, Variant};
+
+/// Flags of `repair campaign`.
+#[derive(Debug, Args)]
+pub struct CampaignFlags {
+    /// Bugs: a benchmark or project (`QuixBugs`, `Closure`), a bug, a pattern (`Closure-*`), a list of the paper
+    /// (`1.2-single-hunk`, `2.0-single-hunk`, `2.0-single-line`), or a file with one of these, or a bug as JSON, a line
+    #[arg(required = true, value_name = "SET")]
+    pub sets: Vec<String>,
+    /// Samples of each unit
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100, help_heading = "Units")]
+    pub samples: usize,
+    /// off, prune, memo, full, or NAME=FLAGS with flags of a repair; may be given several times [default: full]
+    #[arg(long = "variant", value_name = "VARIANT", help_heading = "Units")]
+    pub variants: Vec<Variant>,
+    /// Seeds, separated by commas
+    #[arg(long, value_name = "S,..", value_delimiter = ',', default_value = "0", help_heading = "Units")]
+    pub seeds: Vec<u64>,
+    /// Do the K-th of N parts; parts never overlap
+    #[arg(long, value_name = "K/N", help_heading = "Units")]
+    pub shard: Option<Shard>,
+    /// Units at a time; each needs memory for a language server, a model and a test run
+    #[arg(long, value_name = "W", default_value_t = 1, help_heading = "Units")]
+    pub workers: usize,
+    /// Try units again that failed
+    #[arg(long, help_heading = "Units")]
+    pub retry: bool,
+    /// Where the campaign is kept
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub dir: PathBuf,
+    /// How the tables are written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Format,
+    /// Where the benchmarks are
+    #[command(flatten)]
+    pub benchmarks: BenchmarkFlags,
+    /// Further flags of a repair, for every unit
+    #[arg(last = true, value_name = "FLAGS")]
+    pub words: Vec<String>,
+}
+
 /// Flags of `repair report`.
 #[derive(Debug, Args)]
 pub struct ReportFlags {
