@@ -12,10 +12,13 @@ use crate::config::flags::{Cli, Command, Flags};
 use crate::console::{Console, Loudness};
 use crate::process::Interrupt;
 
+mod apply;
 mod bugs;
 mod campaign;
+mod diff_runs;
 mod doctor;
 mod exit;
+mod judge;
 mod models;
 mod repair;
 mod replay;
@@ -56,6 +59,9 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
         Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
         Some(Command::Campaign(flags)) => campaign::run(flags, &environment, here, &interrupt, console),
+        Some(Command::Apply(flags)) => apply::run(flags, here, console),
+        Some(Command::Judge(flags)) => judge::run(flags, &environment, here, console),
+        Some(Command::DiffRuns(flags)) => diff_runs::run(flags, here, console),
         Some(Command::Report(flags)) => report::run(flags, here, console),
         None => repair::run(&cli.repair, &environment, here, &interrupt, console),
     }

@@ -61,9 +61,6 @@ pub enum ConfigError {
         /// What it should hold.
         expected: &'static str,
     },
-    /// Flags of a campaign's units that no repair takes.
-    #[error("{0}")]
-    Words(String),
     /// Neither a cache directory nor a home is known.
     #[error("no home directory: set HOME or REPAIR_HOME")]
     NoHome,

@@ -1,6 +1,10 @@
-//! A change of one file as a diff that `git apply` takes.
+//! A change of one file as a diff that `git apply` takes, and such a diff put into a file.
 
 use similar::TextDiff;
+
+mod applied;
+
+pub use applied::{ApplyError, apply};
 
 /// Context lines around a hunk, as `git diff` shows them.
 const CONTEXT: usize = 3;

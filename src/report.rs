@@ -10,10 +10,12 @@ use serde::Serialize;
 
 use crate::record::RecordError;
 
+pub mod differences;
 pub mod estimate;
 pub mod figures;
 pub mod judgements;
 pub mod rates;
+pub mod sarif;
 pub mod table;
 mod tables;
 pub mod unit;

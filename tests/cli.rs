@@ -8,6 +8,8 @@ mod benchmarks;
 mod campaigns;
 #[path = "cli/models.rs"]
 mod models;
+#[path = "cli/patches.rs"]
+mod patches;
 #[path = "cli/report.rs"]
 mod report;
 #[path = "cli/support.rs"]

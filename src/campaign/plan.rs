@@ -25,6 +25,9 @@ pub enum PlanError {
     /// Two bugs of one name.
     #[error("two bugs are called `{0}`")]
     Twice(String),
+    /// Flags that no repair takes.
+    #[error("{0}")]
+    Words(String),
     /// Nothing to do.
     #[error("the sets hold no bug")]
     Empty,

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::bugs;
 use super::repair::{absolute, task};
-use crate::campaign::plan::{Plan, Shard, Unit};
+use crate::campaign::plan::{Plan, PlanError, Shard, Unit};
 use crate::campaign::{self, Interrupted, OtherRun, Progress, Summary};
 use crate::cli::Exit;
 use crate::config::flags::{CampaignFlags, Cli, Flags, Format};
@@ -102,7 +102,7 @@ fn parse(words: &[String], run_dir: &Path) -> anyhow::Result<Flags> {
     let cli = Cli::try_parse_from(own.iter().chain(words)).map_err(|error| {
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        ConfigError::Words(line)
+        PlanError::Words(line)
     })?;
     Ok(cli.repair)
 }

@@ -5,6 +5,7 @@ use crate::build::BuildError;
 use crate::campaign::plan::PlanError;
 use crate::campaign::subject::{NoHunk, NotAsRecorded};
 use crate::campaign::{Changed, Interrupted, OtherRun, OutsideSources, SeveralHunks, Unreadable};
+use crate::cli::apply::{ChoiceError, Refused};
 use crate::cli::campaign::SetError;
 use crate::cloze::OutOfRange;
 use crate::config::ConfigError;
@@ -78,6 +79,8 @@ impl Exit {
             || cause.is::<SeveralHunks>()
             || cause.is::<PlanError>()
             || cause.is::<SetError>()
+            || cause.is::<ChoiceError>()
+            || cause.is::<Refused>()
             || cause.is::<BugError>()
             || cause.is::<OutOfRange>()
             || cause.is::<OtherRun>()

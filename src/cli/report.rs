@@ -8,6 +8,7 @@ use crate::config::ConfigError;
 use crate::config::flags::{ReportFlags, ReportFormat};
 use crate::console::Console;
 use crate::report::judgements::Judgements;
+use crate::report::sarif::sarif;
 use crate::report::table::Table;
 use crate::report::{Report, unit, venn};
 
@@ -32,6 +33,7 @@ pub fn run(flags: &ReportFlags, here: Option<&Path>, console: &Console) -> anyho
             let tables = wanted(&report, &flags.tables, &[SPREADSHEET])?;
             tables.iter().map(Table::csv).collect::<Result<Vec<_>, _>>()?.join("\n")
         }
+        ReportFormat::Sarif => format!("{}\n", serde_json::to_string_pretty(&sarif(&units))?),
         ReportFormat::Text => joined(&wanted(&report, &flags.tables, &[])?, Table::text),
         ReportFormat::Markdown => joined(&wanted(&report, &flags.tables, &[])?, Table::markdown),
     });

@@ -11,7 +11,7 @@ use crate::model::DeviceChoice;
 
 mod runs;
 
-pub use runs::{CampaignFlags, ReportFlags, ReportFormat};
+pub use runs::{ApplyFlags, CampaignFlags, DiffRunsFlags, JudgeFlags, ReportFlags, ReportFormat, Said};
 
 /// Writes patches for buggy Java programs
 ///
@@ -49,6 +49,12 @@ pub enum Command {
     Campaign(CampaignFlags),
     /// Prints figures and tables of runs
     Report(ReportFlags),
+    /// Shows a plausible patch of a run and puts it into a tree
+    Apply(ApplyFlags),
+    /// Asks which plausible patches are correct, and keeps the answers
+    Judge(JudgeFlags),
+    /// Says what differs between two runs or campaigns, in settings and in outcome; exit code 1 if outcomes differ
+    DiffRuns(DiffRunsFlags),
 }
 
 /// Flags of `repair bugs`.

@@ -141,6 +141,23 @@ impl Unit {
         plausible
     }
 
+    /// Plausible samples as the run itself ranked them; the likeliest first where it has no ranking yet.
+    pub fn ranking(&self) -> Vec<&SampleLine> {
+        let ranked = self.summary["ranking"].as_array().into_iter().flatten();
+        let place: HashMap<u64, usize> =
+            (0..).zip(ranked).filter_map(|(at, entry)| Some((entry["index"].as_u64()?, at))).collect();
+        let mut plausible = self.plausible();
+        // The sort keeps the order of those without a place, which come last.
+        plausible.sort_by_key(|line| place.get(&(line.index as u64)).copied().unwrap_or(usize::MAX));
+        plausible
+    }
+
+    /// The diff of a plausible sample.
+    pub fn diff(&self, index: usize) -> Result<Vec<u8>, RecordError> {
+        let path = self.run.join(&self.bug).join("patches").join(format!("{index:04}.diff"));
+        std::fs::read(&path).map_err(|source| RecordError::Io { action: "read", path, source })
+    }
+
     /// Why it has no result, if it failed.
     pub fn failure(&self) -> Option<&str> {
         match &self.end {

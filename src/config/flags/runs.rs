@@ -78,4 +78,80 @@ pub enum ReportFormat {
     Csv,
     /// Tables for a document
     Markdown,
+    /// Plausible patches as fixes, for editors and code review (SARIF 2.1.0)
+    Sarif,
+}
+
+/// Flags of `repair apply`.
+#[derive(Debug, Args)]
+pub struct ApplyFlags {
+    /// A run directory, or a campaign
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Which bug, where several have a plausible patch
+    #[arg(long, value_name = "BUG", help_heading = "Patch")]
+    pub bug: Option<String>,
+    /// Which patch: 1 for the best
+    #[arg(long, value_name = "R", default_value_t = 1, help_heading = "Patch")]
+    pub rank: usize,
+    /// The tree [default: the one that the run was made on]
+    #[arg(long, value_name = "DIR", help_heading = "Patch")]
+    pub project: Option<PathBuf>,
+    /// Only show it, and say whether it would go in
+    #[arg(long, help_heading = "Patch")]
+    pub dry_run: bool,
+}
+
+/// Flags of `repair judge`.
+#[derive(Debug, Args)]
+pub struct JudgeFlags {
+    /// A run directory, or a campaign
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Only this bug
+    #[arg(long, value_name = "BUG", help_heading = "Judgement")]
+    pub bug: Option<String>,
+    /// Ask nothing and keep this judgement, of the patch of this bug and rank
+    #[arg(long = "as", value_enum, value_name = "JUDGEMENT", help_heading = "Judgement")]
+    pub said: Option<Said>,
+    /// With --as: which patch, 1 for the best
+    #[arg(long, value_name = "R", default_value_t = 1, help_heading = "Judgement")]
+    pub rank: usize,
+    /// With --as: why
+    #[arg(long, value_name = "TEXT", help_heading = "Judgement")]
+    pub note: Option<String>,
+    /// Who judges
+    #[arg(long, value_name = "NAME", default_value = "unnamed", help_heading = "Judgement")]
+    pub by: String,
+    /// Where judgements are kept [default: `judgements.jsonl` in RUN]
+    #[arg(long, value_name = "FILE", help_heading = "Judgement")]
+    pub to: Option<PathBuf>,
+    /// Where the benchmarks are, for the human patches
+    #[command(flatten)]
+    pub benchmarks: BenchmarkFlags,
+}
+
+/// What a person says of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Said {
+    /// It does what the program should do
+    Correct,
+    /// It passes the tests and is wrong
+    Wrong,
+    /// Looked at, and undecided
+    Unsure,
+}
+
+/// Flags of `repair diff-runs`.
+#[derive(Debug, Args)]
+pub struct DiffRunsFlags {
+    /// A run directory, or a campaign
+    #[arg(value_name = "A")]
+    pub first: PathBuf,
+    /// Another one
+    #[arg(value_name = "B")]
+    pub second: PathBuf,
+    /// How the differences are written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
 }
