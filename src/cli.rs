@@ -15,6 +15,7 @@ use crate::process::Interrupt;
 mod apply;
 mod bugs;
 mod campaign;
+mod chunk;
 mod diff_runs;
 mod doctor;
 mod exit;
@@ -55,6 +56,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
     let interrupt = interrupt()?;
     match &cli.command {
         Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
+        Some(Command::Chunk(flags)) => chunk::run(flags, here, console),
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
         Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),

@@ -4,14 +4,16 @@
 //! Texts come in; nothing is read but by [`read_sources`]. Whoever builds an [`Index`] or a [`Prior`] for a hole names the
 //! hole first, as an [`Exclusion`]: its own text is never in what is built.
 //!
-//! `chunk` (cAST) and `grammar` cut files, `terms` reads names, `query` weighs the terms around a hole, `rank` scores
-//! chunks (BM25), `pack` chooses among them within a budget; `prior` is the nested cache of n-grams. Absent until
-//! measured: dense embeddings. Absent by design: version control data, fixed versions, any knowledge of models.
+//! `chunk` (cAST) and `grammar` cut files, `piece` says where the parts lie, `terms` reads names, `query` weighs the terms
+//! around a hole, `rank` scores chunks (BM25), `pack` chooses among them within a budget; `prior` is the nested cache of
+//! n-grams. Absent until measured: dense embeddings. Absent by design: version control data, fixed versions, any
+//! knowledge of models.
 
 mod chunk;
 mod grammar;
 mod index;
 mod pack;
+mod piece;
 mod prior;
 mod query;
 mod rank;
@@ -20,6 +22,7 @@ mod terms;
 
 pub use index::{CHUNK_SIZE, Chunk, Exclusion, Hit, Index, Source, chunk_source};
 pub use pack::{Visible, pack};
+pub use piece::{Cut, Piece, cut, header, overlap};
 pub use prior::{Nearness, Prediction, Prior};
 pub use query::Query;
-pub use sources::{SourcesError, read_sources};
+pub use sources::{SourcesError, read, read_sources, source_files};

@@ -6,6 +6,8 @@ mod bad_input;
 mod benchmarks;
 #[path = "cli/campaigns.rs"]
 mod campaigns;
+#[path = "cli/chunks.rs"]
+mod chunks;
 #[path = "cli/models.rs"]
 mod models;
 #[path = "cli/patches.rs"]

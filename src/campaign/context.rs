@@ -32,8 +32,11 @@ impl Surroundings {
             Err(_) => String::from_utf8_lossy(bytes).into_owned(),
         };
         let start = cloze.prefix.len();
+        let mut sources = read_sources(&project.root, &project.sources, &decode)?;
+        // What stands beside it in other languages fills no hole in Java.
+        sources.retain(|source| Path::new(&source.path).extension().is_some_and(|kind| kind == "java"));
         Ok(Self {
-            sources: read_sources(&project.root, &project.sources, &decode)?,
+            sources,
             path: file
                 .components()
                 .map(|part| part.as_os_str().to_string_lossy())

@@ -17,6 +17,7 @@ use crate::process::ProcessError;
 use crate::programs::ProgramsError;
 use crate::record::RecordError;
 use crate::report::ReportError;
+use crate::retrieval::SourcesError;
 use crate::text::TextError;
 use crate::validate::ValidateError;
 
@@ -89,6 +90,7 @@ impl Exit {
             || cause.is::<Unreadable>()
             || cause.downcast_ref::<ReportError>().is_some_and(is_usage_of_report)
             || cause.is::<TextError>()
+            || cause.is::<SourcesError>()
             || cause.is::<DecodeError>() && cause.source().is_none();
         let is_environment = cause.is::<EngineError>()
             || cause.is::<ModelError>()

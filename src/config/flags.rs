@@ -8,6 +8,7 @@ use crate::bug::{BugId, Location};
 use crate::java::project::BuildTool;
 use crate::java::test_id::TestId;
 use crate::model::DeviceChoice;
+use crate::retrieval::CHUNK_SIZE;
 
 mod runs;
 
@@ -55,6 +56,28 @@ pub enum Command {
     Judge(JudgeFlags),
     /// Says what differs between two runs or campaigns, in settings and in outcome; exit code 1 if outcomes differ
     DiffRuns(DiffRunsFlags),
+    /// Cuts files along their syntax and shows the chunks
+    Chunk(ChunkFlags),
+}
+
+/// Flags of `repair chunk`.
+#[derive(Debug, Args)]
+pub struct ChunkFlags {
+    /// Files of any kind, or directories, of which the files in a known language are taken
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Largest chunk in characters that are not white space
+    #[arg(long, value_name = "N", default_value_t = CHUNK_SIZE)]
+    pub max_size: usize,
+    /// Put comment lines with file and scopes before each chunk
+    #[arg(long)]
+    pub header: bool,
+    /// Show so many lines of the file before and after each chunk, too
+    #[arg(long, value_name = "LINES", default_value_t = 0)]
+    pub overlap: usize,
+    /// How the chunks are written on stdout
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
 }
 
 /// Flags of `repair bugs`.

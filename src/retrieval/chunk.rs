@@ -202,21 +202,26 @@ impl<'a> Splitter<'a> {
     fn lines(&mut self, bytes: Range<usize>, torn: bool) {
         let mut start = bytes.start;
         let mut end = start;
+        // Whether what begins at `start` is the rest of a line that did not fit.
+        let mut rest = false;
         while end < bytes.end {
             let newline = self.source[end..bytes.end].iter().position(|&byte| byte == b'\n');
             let line_end = newline.map_or(bytes.end, |newline| end + newline + 1);
             if self.fits(&(start..line_end)) {
                 end = line_end;
-            } else if start < end {
-                self.push(start..end, torn, Glue::Neither);
-                start = end;
+                continue;
+            }
+            if start < end {
+                self.push(start..end, torn || rest, Glue::Neither);
+                rest = false;
             } else {
                 end = self.longest(start..line_end);
                 self.push(start..end, true, Glue::Neither);
-                start = end;
+                rest = end < line_end;
             }
+            start = end;
         }
-        self.push(start..end, torn, Glue::Neither);
+        self.push(start..end, torn || rest, Glue::Neither);
     }
 
     /// End of the longest part from the start of `bytes` that fits: at least one character, never inside one.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::chunk::{self, Span};
-use super::grammar;
+use super::piece::Syntax;
 use super::query::Query;
 use super::rank::Lexical;
 
@@ -108,43 +108,28 @@ impl Index {
 /// lines otherwise. Without holes the texts of the chunks are the file's.
 pub fn chunk_source(source: &Source, holes: &[Exclusion], max: usize) -> Vec<Chunk> {
     let bytes = source.text.as_bytes();
-    let grammar = grammar::for_path(&source.path);
-    let parsed = grammar.and_then(|grammar| Some((grammar, grammar.parse(bytes)?)));
-    let mut spans = match &parsed {
-        Some((_, tree)) => chunk::split_tree(bytes, tree, max),
-        None => chunk::split_lines(bytes, max),
-    };
+    let syntax = Syntax::of(&source.path, bytes);
+    let mut spans = syntax.spans(max);
     for hole in holes.iter().filter(|hole| hole.path == source.path) {
         let hole = whole_lines(&source.text, &hole.bytes);
         spans = spans.into_iter().flat_map(|span| without(span, &hole)).collect();
         spans.retain(|span| chunk::size(&bytes[span.bytes.clone()]) > 0);
     }
     let path: Arc<str> = source.path.as_str().into();
-    let newlines: Vec<usize> =
-        bytes.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at).collect();
-    let line = |at: usize| 1 + newlines.partition_point(|&newline| newline < at);
     let chunk = |span: Span| {
-        let text = &source.text[span.bytes.clone()];
-        let shown = trimmed(text, span.bytes.start);
+        let piece = syntax.piece(span);
+        let text = &source.text[piece.bytes.clone()];
         Chunk {
             path: Arc::clone(&path),
-            lines: (line(span.bytes.start), line(span.bytes.end - 1)),
-            scopes: parsed
-                .as_ref()
-                .map_or_else(Vec::new, |(grammar, tree)| grammar.scopes(tree, bytes, &shown)),
+            lines: piece.lines,
+            scopes: piece.scopes,
             text: text.to_owned(),
             hash: Sha256::digest(text).into(),
-            torn: span.torn,
-            bytes: span.bytes,
+            torn: piece.torn,
+            bytes: piece.bytes,
         }
     };
     spans.into_iter().map(chunk).collect()
-}
-
-/// Range of a text that begins at `start`, without the blanks around it.
-fn trimmed(text: &str, start: usize) -> Range<usize> {
-    let from = start + text.len() - text.trim_start().len();
-    from..(start + text.trim_end().len()).max(from)
 }
 
 /// The lines that `hole` touches. The line break before a hole that begins with one ends a line outside it.

@@ -31,8 +31,8 @@ pub enum SourcesError {
 }
 
 /// Reads all files below `roots` that a grammar is known for, each once, in the order of their paths. Paths are relative to
-/// `project` where they lie in it. Hidden directories, those of version control above all, are not entered, links
-/// are not followed. `decode` turns bytes into text, as it does for the file with the hole.
+/// `project` where they lie in it. Which files are left out: see [`source_files`]. `decode` turns bytes into text, as it
+/// does for the file with the hole.
 pub fn read_sources(
     project: &Path,
     roots: &[PathBuf],
@@ -40,22 +40,35 @@ pub fn read_sources(
 ) -> Result<Vec<Source>, SourcesError> {
     let mut sources = Vec::new();
     for root in roots {
-        // The root itself may bear any name.
-        let walk =
-            WalkDir::new(root).into_iter().filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
-        for entry in walk {
-            let entry = entry.map_err(|source| SourcesError::List { root: root.clone(), source })?;
-            let path = name_in(project, entry.path());
-            if entry.file_type().is_file() && grammar::for_path(&path).is_some() {
-                let bytes = std::fs::read(entry.path())
-                    .map_err(|source| SourcesError::Read { path: entry.path().to_owned(), source })?;
-                sources.push(Source { path, text: decode(&bytes) });
-            }
+        for path in source_files(root)? {
+            let bytes = read(&path)?;
+            sources.push(Source { path: name_in(project, &path), text: decode(&bytes) });
         }
     }
     sources.sort_by(|a, b| a.path.cmp(&b.path));
     sources.dedup_by(|a, b| a.path == b.path);
     Ok(sources)
+}
+
+/// Files below `root` that a grammar is known for, in the order of their paths. Hidden directories, those of version
+/// control above all, are not entered, links are not followed.
+pub fn source_files(root: &Path) -> Result<Vec<PathBuf>, SourcesError> {
+    // The root itself may bear any name.
+    let walk = WalkDir::new(root).into_iter().filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
+    let mut files = Vec::new();
+    for entry in walk {
+        let entry = entry.map_err(|source| SourcesError::List { root: root.to_owned(), source })?;
+        if entry.file_type().is_file() && grammar::for_path(&entry.path().to_string_lossy()).is_some() {
+            files.push(entry.into_path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The bytes of a file.
+pub fn read(path: &Path) -> Result<Vec<u8>, SourcesError> {
+    std::fs::read(path).map_err(|source| SourcesError::Read { path: path.to_owned(), source })
 }
 
 fn is_hidden(entry: &DirEntry) -> bool {

@@ -342,15 +342,9 @@ fn a_project_that_does_not_compile_is_told_with_the_first_error() {
 #[test]
 fn the_readme_and_the_help_name_the_same_flags() {
     let help = |words: &[&str]| String::from_utf8(command(words).output().unwrap().stdout).unwrap();
-    let subcommands = [&["--help"][..], &["replay", "--help"], &["bugs", "--help"], &["models", "--help"]];
-    let of_runs = [
-        &["report", "--help"][..],
-        &["campaign", "--help"],
-        &["apply", "--help"],
-        &["judge", "--help"],
-        &["diff-runs", "--help"],
-    ];
-    let help = subcommands.into_iter().chain(of_runs).map(help).collect::<String>();
+    let of_subcommands =
+        ["replay", "bugs", "models", "report", "campaign", "apply", "judge", "diff-runs", "chunk"];
+    let help = help(&["--help"]) + &of_subcommands.map(|name| help(&[name, "--help"])).concat();
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let usage = readme.split("## Usage").nth(1).unwrap().split("\n## ").next().unwrap();
     let flags = |text: &str| -> std::collections::BTreeSet<String> {
