@@ -24,7 +24,7 @@ use crate::engine::{self, EngineError, JdtEngine, ServerSettings};
 use crate::java::project::Project;
 use crate::model::{self, LoadOptions, Model, Prompt, PromptParts};
 use crate::process::Interrupt;
-use crate::record::{RecordError, RunDir};
+use crate::record::{RecordError, RunDir, Shown, ShownChunk};
 use crate::retrieval::Prior;
 use crate::text::Source;
 use crate::validate::sandbox::Sandbox;
@@ -215,6 +215,12 @@ impl<'a> Repair<'a> {
             prefix: &self.cloze.prefix,
             suffix: &self.cloze.suffix,
         })?;
+        let seen = chunks.into_iter().filter(|(citation, _)| prompt.context.contains(citation));
+        let seen = seen.map(|(citation, text)| ShownChunk { citation, text }).collect();
+        let Cloze { prefix, original, suffix, .. } = &self.cloze;
+        let shown = Shown::new(prefix, original, suffix, self.lines.first(), seen);
+        self.run.bug(self.name())?;
+        self.run.write(&format!("{}/shown.json", self.name()), &shown)?;
         Ok((prompt, self.config.prior.then(|| surroundings.prior(model))))
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! manifest.json           inputs and environment; the inputs must agree for a run to go on
 //! BUG/patches.jsonl       one line per sample, in the order drawn
+//! BUG/shown.json          the hole with its surroundings, and the chunks that the model saw
 //! BUG/baseline.json       what the unpatched program's tests do
 //! BUG/verdicts.jsonl      one line per validated sample
 //! BUG/tree.jsonl          what the search has learnt, so that going on costs nothing
@@ -25,9 +26,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 mod clock;
+mod shown;
 mod unit;
 
 pub use clock::ClockLine;
+pub use shown::{Shown, ShownChunk};
 pub use unit::{UnitEnd, UnitRecord};
 
 /// What can go wrong with a run directory.

@@ -13,6 +13,7 @@ use crate::record::RecordError;
 pub mod differences;
 pub mod estimate;
 pub mod figures;
+pub mod html;
 pub mod judgements;
 pub mod rates;
 pub mod sarif;

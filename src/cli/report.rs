@@ -10,7 +10,7 @@ use crate::console::Console;
 use crate::report::judgements::Judgements;
 use crate::report::sarif::sarif;
 use crate::report::table::Table;
-use crate::report::{Report, unit, venn};
+use crate::report::{Report, html, unit, venn};
 
 /// The table that a spreadsheet gets unless another is named.
 const SPREADSHEET: &str = "units";
@@ -34,6 +34,7 @@ pub fn run(flags: &ReportFlags, here: Option<&Path>, console: &Console) -> anyho
             tables.iter().map(Table::csv).collect::<Result<Vec<_>, _>>()?.join("\n")
         }
         ReportFormat::Sarif => format!("{}\n", serde_json::to_string_pretty(&sarif(&units))?),
+        ReportFormat::Html => html::page(&report, &units, &judgements),
         ReportFormat::Text => joined(&wanted(&report, &flags.tables, &[])?, Table::text),
         ReportFormat::Markdown => joined(&wanted(&report, &flags.tables, &[])?, Table::markdown),
     });

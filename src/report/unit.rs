@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::ReportError;
 use crate::decode::memo::{Event, WalkEnd};
 use crate::java::lexer::normal_form;
-use crate::record::{ClockLine, RecordError, UnitEnd, UnitRecord, read_json, read_lines};
+use crate::record::{ClockLine, RecordError, Shown, UnitEnd, UnitRecord, read_json, read_lines};
 use crate::validate::verdict::{Outcome, Stage};
 
 /// A line of `patches.jsonl`.
@@ -92,6 +92,8 @@ pub struct Unit {
     pub draws: Vec<Draw>,
     /// What each sample had cost when it was drawn, in order.
     pub clock: Vec<ClockLine>,
+    /// The hole with its surroundings; `None` where an older version drew.
+    pub shown: Option<Shown>,
 }
 
 impl Unit {
@@ -118,6 +120,7 @@ impl Unit {
             seed: record.as_ref().map_or_else(|| inputs["seed"].as_u64().unwrap_or(0), |record| record.seed),
             end: record.map(|record| record.end),
             clock: read_lines(&dir.join("clock.jsonl"), |_| true)?,
+            shown: read_json(&dir.join("shown.json"))?,
             verdicts: verdicts.into_iter().map(|line| (line.index, line)).collect(),
             run: run.to_owned(),
             bug,

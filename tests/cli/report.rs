@@ -201,3 +201,84 @@ fn the_schemas_take_what_these_tests_write_and_nothing_else() {
     assert!(refuses("verdicts", json!({"index": 1, "outcome": "failed", "stages": []})));
     assert!(refuses("patches", json!({"index": 0, "fill": "", "log_p": -1.0, "tokens": []})));
 }
+
+#[test]
+fn the_html_holds_every_bug_escapes_what_it_shows_and_loads_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    study(dir.path());
+    let hole = json!({"first_line": 1, "before": "class A<T> {\n", "hole": "  a();\n", "after": "}\n", "chunks": [
+        {"citation": "B.java:1-2", "text": "if (a < b && c) {}\n"}
+    ]});
+    write(&dir.path().join("a/X-1/shown.json"), &[hole]);
+    write_run(
+        &dir.path().join("e"),
+        "X-3",
+        0,
+        true,
+        &[("\nx(\"<script>alert(1)</script>\");", Some("plausible"))],
+    );
+    let shown = run(dir.path(), &[".", "--format", "html"]);
+    for text in ["X-1", "X-2", "X-3", "class A&lt;T&gt;", "a &lt; b &amp;&amp; c", "B.java:1-2", "not judged"]
+    {
+        assert!(shown.contains(text), "{text}");
+    }
+    for text in ["<script", "http:", "https:", "@import", "url("] {
+        assert!(!shown.contains(text), "{text} in the report");
+    }
+    let targets: Vec<&str> =
+        shown.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(targets.len() > 10);
+    for target in targets {
+        assert!(shown.contains(&format!("id=\"{target}\"")), "#{target} leads nowhere");
+    }
+}
+
+/// A browser on the path, if there is one.
+fn browser() -> Option<std::path::PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    std::env::split_paths(&path).flat_map(|dir| names.map(|name| dir.join(name))).find(|file| file.is_file())
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a browser opens the report as a reader would")]
+fn a_browser_shows_the_page_that_is_linked_and_has_nothing_to_complain_of() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no chromium on the path");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    study(dir.path());
+    let shown = run(dir.path(), &[".", "--format", "html"]);
+    // The browser tells how wide the page became at the width of a phone, and which sections it shows.
+    let probe = "<script>onload = () => { const shown = [...document.querySelectorAll('section')].filter(s => \
+        getComputedStyle(s).display !== 'none').map(s => s.id); const tabs = [...document.querySelectorAll('a, summary, \
+        [tabindex=\"0\"]')].filter(e => e.offsetParent && e.tabIndex === 0).length; document.body.dataset.probe = [shown, \
+        document.documentElement.scrollWidth <= innerWidth, tabs > 1].join(' ') }</script></body>";
+    let page = shown.split_once('\n').unwrap().1.split("\n---").next().unwrap().replace("</body>", probe);
+    let file = dir.path().join("report.html");
+    std::fs::write(&file, page).unwrap();
+    for (place, sections) in [("", "overview"), ("#unit-2", "unit-2")] {
+        let output = std::process::Command::new(&browser)
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--window-size=500,900",
+                "--enable-logging=stderr",
+            ])
+            .arg(format!("--user-data-dir={}", dir.path().join("profile").display()))
+            .args(["--virtual-time-budget=2000", "--dump-dom"])
+            .arg(format!("file://{}{place}", file.display()))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("CONSOLE"), "{said}");
+        let dom = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            dom.contains(&format!("data-probe=\"{sections} true true\"")),
+            "{place}: {}",
+            &dom[dom.find("<body").unwrap()..][..200]
+        );
+    }
+}

@@ -78,6 +78,8 @@ pub enum ReportFormat {
     Csv,
     /// Tables for a document
     Markdown,
+    /// One file for a browser: plots, and a page for every bug
+    Html,
     /// Plausible patches as fixes, for editors and code review (SARIF 2.1.0)
     Sarif,
 }
