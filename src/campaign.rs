@@ -34,6 +34,7 @@ use crate::validate::{Baseline, ValidateSettings, Validator};
 mod apply;
 mod context;
 mod drawing;
+mod environment;
 mod generated;
 mod manifest;
 pub mod plan;
@@ -45,6 +46,7 @@ mod validation;
 pub use apply::{Changed, apply};
 use context::Surroundings;
 use drawing::Drawing;
+use environment::Environment;
 pub use manifest::OtherRun;
 use manifest::{Inputs, Manifest, Sources};
 pub use samples::Ranked;
@@ -172,10 +174,11 @@ impl<'a> Repair<'a> {
         progress(Progress::Stage("baseline"));
         let baseline = self.await_baseline(from_validator)?;
         progress(Progress::Baseline(&baseline));
-        let (prompt, prior) = self.lay_out(model.as_ref())?;
+        let (prompt, prior, shown) = self.lay_out(model.as_ref())?;
         self.settle_manifest(model.as_ref(), &engine, &prompt)?;
         let (samples, memo) = Samples::open(self.run.bug(self.name())?, &self.file, &self.cloze)?;
         self.run.write(&format!("{}/baseline.json", self.name()), &baseline)?;
+        self.run.write(&format!("{}/shown.json", self.name()), &shown)?;
 
         let oracle = Oracle::new(&mut engine, self.config.guidance, &self.cloze);
         progress(Progress::Stage("samples"));
@@ -204,7 +207,7 @@ impl<'a> Repair<'a> {
     }
 
     /// What the model sees, and what the project adds to its distribution.
-    fn lay_out(&self, model: &dyn Model) -> anyhow::Result<(Prompt, Option<Prior>)> {
+    fn lay_out(&self, model: &dyn Model) -> anyhow::Result<(Prompt, Option<Prior>, Shown)> {
         let surroundings = Surroundings::of(&self.project, &self.file, &self.cloze)?;
         let chunks = match self.config.context {
             ContextMode::File => Vec::new(),
@@ -219,9 +222,7 @@ impl<'a> Repair<'a> {
         let seen = seen.map(|(citation, text)| ShownChunk { citation, text }).collect();
         let Cloze { prefix, original, suffix, .. } = &self.cloze;
         let shown = Shown::new(prefix, original, suffix, self.lines.first(), seen);
-        self.run.bug(self.name())?;
-        self.run.write(&format!("{}/shown.json", self.name()), &shown)?;
-        Ok((prompt, self.config.prior.then(|| surroundings.prior(model))))
+        Ok((prompt, self.config.prior.then(|| surroundings.prior(model)), shown))
     }
 
     fn load_model(&self, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Box<dyn Model + Send>> {
@@ -283,8 +284,16 @@ impl<'a> Repair<'a> {
             operating_system: std::env::consts::OS.to_owned(),
             architecture: std::env::consts::ARCH.to_owned(),
             prompt: serde_json::to_value(prompt).expect("records are plain data"),
+            environment: self.environment(),
         };
         manifest::settle(&self.run, "manifest.json", &manifest)
+    }
+
+    fn environment(&self) -> Environment {
+        let java = engine::choose_java(&self.config.parts.server_javas).ok();
+        let benchmark = self.task.benchmark.as_ref().map(|benchmark| benchmark.source.clone());
+        let (jdk, validate) = (&self.project.jdk.home, self.validate_settings());
+        Environment::of(self.config, &validate, benchmark, jdk, java.as_deref())
     }
 
     fn summary(

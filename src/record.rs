@@ -10,7 +10,7 @@
 //! BUG/clock.jsonl         what each sample had cost when it was drawn
 //! BUG/patches/NNNN.diff   plausible patches
 //! summary.json            derived
-//! unit.json               in a campaign: which unit it is, and how it ended
+//! unit.json               in a campaign: which unit it is, and how it ended; `campaign.json` above lists all units
 //! ```
 //!
 //! A line is written whole and flushed; a line cut by a kill is dropped when the run is opened again. One process at a
@@ -31,7 +31,7 @@ mod unit;
 
 pub use clock::ClockLine;
 pub use shown::{Shown, ShownChunk};
-pub use unit::{UnitEnd, UnitRecord};
+pub use unit::{PlannedUnit, UnitEnd, UnitRecord};
 
 /// What can go wrong with a run directory.
 #[derive(Debug, thiserror::Error)]

@@ -15,6 +15,7 @@ pub mod estimate;
 pub mod figures;
 pub mod html;
 pub mod judgements;
+pub mod paper;
 pub mod rates;
 pub mod sarif;
 pub mod table;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::environment::Environment;
 use crate::bug::Lines;
 use crate::config::flags::ContextMode;
 use crate::decode::Settings;
@@ -61,6 +62,7 @@ pub struct Manifest {
     pub operating_system: String,
     pub architecture: String,
     pub prompt: serde_json::Value,
+    pub environment: Environment,
 }
 
 /// What the inputs are taken from.

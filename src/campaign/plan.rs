@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bug::{BugId, Location};
 use crate::java::test_id::TestId;
+use crate::record::PlannedUnit;
 
 /// Variants that have a name of their own: those of the paper.
 const KNOWN: [&str; 4] = ["off", "prune", "memo", "full"];
@@ -159,9 +160,14 @@ pub struct Unit {
 }
 
 impl Unit {
+    /// How the campaign lists it.
+    pub fn planned(&self) -> PlannedUnit {
+        PlannedUnit { bug: self.target.name(), variant: self.variant.clone(), seed: self.seed }
+    }
+
     /// Its run directory, relative to the campaign's.
     pub fn dir(&self) -> PathBuf {
-        [self.variant.clone(), format!("seed-{}", self.seed), self.target.name()].iter().collect()
+        self.planned().dir()
     }
 }
 

@@ -23,7 +23,7 @@ use crate::config::flags::{CampaignFlags, Cli, Flags, Format};
 use crate::config::{ConfigError, Environment};
 use crate::console::Console;
 use crate::process::Interrupt;
-use crate::record::{RecordError, UnitEnd, UnitRecord, read_json, replace_file};
+use crate::record::{PlannedUnit, RecordError, UnitEnd, UnitRecord, read_json, replace_file};
 use crate::report::judgements::Judgements;
 use crate::report::table::Table;
 use crate::report::venn::Lists;
@@ -52,7 +52,7 @@ pub fn run(
     for unit in &units {
         parse(&unit.words, &dir).with_context(|| format!("flags of variant `{}`", unit.variant))?;
     }
-    write_plan(&dir, flags, &plan, targets.len())?;
+    write_plan(&dir, flags, &plan, targets.len(), &units)?;
     let campaign = Campaign { flags, environment, here, interrupt, dir: &dir, plan: &plan };
     let mut pending = Vec::new();
     for unit in &units {
@@ -115,16 +115,24 @@ struct Asked<'a> {
     bugs: usize,
     plan: &'a Plan,
     workers: usize,
+    units: Vec<PlannedUnit>,
 }
 
-fn write_plan(dir: &Path, flags: &CampaignFlags, plan: &Plan, bugs: usize) -> anyhow::Result<()> {
+fn write_plan(
+    dir: &Path,
+    flags: &CampaignFlags,
+    plan: &Plan,
+    bugs: usize,
+    units: &[Unit],
+) -> anyhow::Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
     let name = match plan.shard {
         Shard::WHOLE => "campaign.json".to_owned(),
         Shard { k, n } => format!("campaign-{k}-of-{n}.json"),
     };
     let version = env!("CARGO_PKG_VERSION");
-    let asked = Asked { version, sets: &flags.sets, bugs, plan, workers: flags.workers };
+    let units = units.iter().map(Unit::planned).collect();
+    let asked = Asked { version, sets: &flags.sets, bugs, plan, workers: flags.workers, units };
     let mut text = serde_json::to_vec_pretty(&asked)?;
     text.push(b'\n');
     Ok(replace_file(&dir.join(name), &text)?)

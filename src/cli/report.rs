@@ -10,10 +10,13 @@ use crate::console::Console;
 use crate::report::judgements::Judgements;
 use crate::report::sarif::sarif;
 use crate::report::table::Table;
-use crate::report::{Report, html, unit, venn};
+use crate::report::{Report, html, paper, unit, venn};
 
 /// The table that a spreadsheet gets unless another is named.
 const SPREADSHEET: &str = "units";
+
+/// How the tables of the paper are called, which are printed when they are named only.
+const PAPER: &str = "paper-";
 
 /// Prints a report.
 pub fn run(flags: &ReportFlags, here: Option<&Path>, console: &Console) -> anyhow::Result<Exit> {
@@ -47,15 +50,14 @@ fn joined(tables: &[Table], form: fn(&Table) -> String) -> String {
 
 /// The tables that are named, else the default ones, else all.
 fn wanted(report: &Report, named: &[String], default: &[&str]) -> Result<Vec<Table>, ConfigError> {
-    let tables = report.tables();
+    let tables = [report.tables(), paper::tables(report)].concat();
     let unknown = |name: &&String| !tables.iter().any(|table| table.name == name.as_str());
     if let Some(name) = named.iter().find(unknown) {
-        let allowed =
-            "a table of this report: variants, rates, costs, units, failures, venn-plausible, venn-correct";
+        let allowed = "a table of this report: variants, rates, costs, units, failures, venn-plausible, venn-correct, paper-1 to paper-4";
         return Err(ConfigError::Range { name: "--table", value: name.clone(), allowed });
     }
     let is_wanted = |table: &Table| match (named, default) {
-        ([], []) => true,
+        ([], []) => !table.name.starts_with(PAPER),
         ([], default) => default.contains(&table.name),
         (named, _) => named.iter().any(|name| name == table.name),
     };

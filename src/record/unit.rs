@@ -1,5 +1,7 @@
 //! What a campaign says of one of its units: which it is, and how it ended.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 /// `unit.json` in the run directory of a unit.
@@ -33,4 +35,22 @@ pub enum UnitEnd {
         /// The exit code that `repair` would have had.
         exit: u8,
     },
+}
+
+/// A unit that a campaign has set out to do, as `campaign.json` lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedUnit {
+    /// The bug.
+    pub bug: String,
+    /// The variant's name.
+    pub variant: String,
+    /// Seed of the search.
+    pub seed: u64,
+}
+
+impl PlannedUnit {
+    /// Its run directory, relative to the campaign's.
+    pub fn dir(&self) -> PathBuf {
+        [self.variant.clone(), format!("seed-{}", self.seed), self.bug.clone()].iter().collect()
+    }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::ReportError;
 use crate::decode::memo::{Event, WalkEnd};
 use crate::java::lexer::normal_form;
-use crate::record::{ClockLine, RecordError, Shown, UnitEnd, UnitRecord, read_json, read_lines};
+use crate::record::{ClockLine, PlannedUnit, RecordError, Shown, UnitEnd, UnitRecord, read_json, read_lines};
 use crate::validate::verdict::{Outcome, Stage};
 
 /// A line of `patches.jsonl`.
@@ -131,6 +131,24 @@ impl Unit {
         })
     }
 
+    /// A unit that was set out to be done, and of which there is nothing yet.
+    fn not_begun(run: PathBuf, PlannedUnit { bug, variant, seed }: PlannedUnit) -> Self {
+        Self {
+            run,
+            bug,
+            variant,
+            seed,
+            manifest: serde_json::Value::Null,
+            summary: serde_json::Value::Null,
+            end: None,
+            samples: Vec::new(),
+            verdicts: BTreeMap::new(),
+            draws: Vec::new(),
+            clock: Vec::new(),
+            shown: None,
+        }
+    }
+
     /// The outcome of a sample, if it has a verdict.
     pub fn outcome(&self, index: usize) -> Option<Outcome> {
         self.verdicts.get(&index).map(|line| line.outcome)
@@ -178,9 +196,12 @@ pub fn find(roots: &[PathBuf]) -> Result<Vec<Unit>, ReportError> {
         if below.is_empty() {
             return Err(ReportError::NoRun(root.clone()));
         }
-        for (run, bug) in below {
-            units.push((root, Unit::read(&run, bug.as_deref())?));
+        for (run, bug) in &below {
+            units.push((root, Unit::read(run, bug.as_deref())?));
         }
+        let is_there = |dir: &PathBuf| below.iter().any(|(run, _)| run == dir);
+        let absent = planned(root)?.into_iter().filter(|(dir, _)| !is_there(dir));
+        units.extend(absent.map(|(dir, unit)| (root, Unit::not_begun(dir, unit))));
     }
     tell_apart(&mut units)?;
     let mut units: Vec<Unit> = units.into_iter().map(|(_, unit)| unit).collect();
@@ -208,6 +229,27 @@ fn below(root: &Path) -> Result<Vec<(PathBuf, Option<String>)>, ReportError> {
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// Units that the campaigns below `root` have set out to do, with their run directories.
+fn planned(root: &Path) -> Result<BTreeMap<PathBuf, PlannedUnit>, ReportError> {
+    #[derive(Deserialize)]
+    struct Campaign {
+        #[serde(default)]
+        units: Vec<PlannedUnit>,
+    }
+    let mut units = BTreeMap::new();
+    for entry in walkdir::WalkDir::new(root) {
+        let entry = entry.map_err(|source| ReportError::Walk { root: root.to_owned(), source })?;
+        let name = entry.file_name().to_string_lossy();
+        if name != "campaign.json" && !(name.starts_with("campaign-") && name.ends_with(".json")) {
+            continue;
+        }
+        let dir = entry.path().parent().unwrap_or(root);
+        let campaign: Option<Campaign> = read_json(entry.path())?;
+        units.extend(campaign.into_iter().flat_map(|own| own.units).map(|unit| (dir.join(unit.dir()), unit)));
+    }
+    Ok(units)
 }
 
 /// Two runs of one bug with the same variant and seed are variants of their directories.

@@ -144,6 +144,8 @@ fn a_campaign_comes_out_the_same_killed_or_in_shards() {
     assert_eq!(expected.len(), 4);
     assert!(expected.values().all(|lines| lines.len() == 7), "{expected:?}");
 
+    crate::report::require_recomputed(&study.path("whole").canonicalize().unwrap());
+
     // Killed once in the middle of a unit, and once in another.
     for samples in [2, 5] {
         let words = [&["campaign"], &Study::words("killed", &[])[..]].concat();

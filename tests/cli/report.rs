@@ -171,7 +171,7 @@ fn a_directory_without_a_run_and_a_run_named_twice_are_told() {
     insta::assert_snapshot!(run(dir.path(), &["a", "--table", "x"]), @r"
     exit 2
     ---
-    error: --table is x, but must be a table of this report: variants, rates, costs, units, failures, venn-plausible, venn-correct
+    error: --table is x, but must be a table of this report: variants, rates, costs, units, failures, venn-plausible, venn-correct, paper-1 to paper-4
     ");
 }
 
@@ -234,6 +234,7 @@ fn the_html_holds_every_bug_escapes_what_it_shows_and_loads_nothing() {
 }
 
 /// A browser on the path, if there is one.
+#[expect(clippy::disallowed_methods, reason = "where programs are is told by the environment alone")]
 fn browser() -> Option<std::path::PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -281,4 +282,67 @@ fn a_browser_shows_the_page_that_is_linked_and_has_nothing_to_complain_of() {
             &dom[dom.find("<body").unwrap()..][..200]
         );
     }
+}
+
+/// Holds a report's figures against those of a script that knows the JSON lines only.
+#[expect(clippy::disallowed_methods, reason = "the script is the other witness")]
+pub fn require_recomputed(dir: &Path) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/recompute.py");
+    let output = std::process::Command::new("python3").arg(script).arg(dir).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let recomputed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = command(&["report", "--format", "json"]).arg(dir).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let units = report["units"].as_array().unwrap();
+    assert_eq!(units.len(), recomputed.as_object().unwrap().len());
+    for unit in units {
+        let other = &recomputed[unit["run"].as_str().unwrap()];
+        assert_eq!(unit["unique"], other["unique"], "{}", unit["run"]);
+        assert_eq!(unit["first_plausible"], other["first_plausible"]);
+        for cut in unit["cuts"].as_array().unwrap() {
+            assert_eq!(cut["unique"], other["top"][cut["top"].to_string()]);
+        }
+        for count in ["tokens", "positions", "questions"] {
+            assert_eq!(unit["costs"][count], other[count], "{count}");
+        }
+        let millis = |name: &str| json!((1000.0 * unit["costs"][name].as_f64().unwrap()).round() as u64);
+        assert_eq!(
+            [millis("compile_seconds"), millis("test_seconds")],
+            [other["compile_ms"].clone(), other["test_ms"].clone()]
+        );
+    }
+}
+
+#[test]
+fn a_script_that_knows_the_lines_only_comes_to_the_same_figures() {
+    let dir = tempfile::tempdir().unwrap();
+    study(dir.path());
+    require_recomputed(&dir.path().canonicalize().unwrap());
+}
+
+#[test]
+fn the_papers_tables_have_the_reports_rows_below_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    write_run(
+        &dir.path().join("a"),
+        "Chart-1",
+        0,
+        true,
+        &[("\na;", Some("uncompilable")), ("\nb;", Some("plausible"))],
+    );
+    let shown = run(dir.path(), &["a", "--table", "paper-3", "--format", "csv"]);
+    assert!(shown.contains("\"full, CodeT5-large, D4J1.2 (138)\",0.248,63.4,5.21,63,42\n"), "{shown}");
+    assert!(shown.contains("run: full,0.500,50.0,50.0,1,\"not judged, 1 bugs\"\n"), "{shown}");
+    assert!(!run(dir.path(), &["a"]).contains("Repilot"));
+}
+
+#[test]
+fn a_unit_that_nobody_has_begun_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    write_run(&dir.path().join("full/seed-0/X-1"), "X-1", 0, true, &[("\na;", Some("plausible"))]);
+    let unit = |bug: &str| json!({"bug": bug, "variant": "full", "seed": 0});
+    write(&dir.path().join("campaign.json"), &[json!({"units": [unit("X-1"), unit("X-2")]})]);
+    let shown = run(dir.path(), &[".", "--table", "units", "--format", "csv"]);
+    assert!(shown.contains("X-2,full,0,unfinished,0,0,0,"), "{shown}");
+    assert!(run(dir.path(), &["."]).contains("2 (0 failed, 1 open)"));
 }

@@ -55,7 +55,8 @@ pub struct ReportFlags {
     /// How the report is written on stdout
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Report")]
     pub format: ReportFormat,
-    /// Only this table: variants, rates, costs, units, failures, venn-plausible, venn-correct; may be given several times
+    /// Only this table: variants, rates, costs, units, failures, venn-plausible, venn-correct, or the Repilot paper's with the
+    /// report's own rows, paper-1 to paper-4; may be given several times
     #[arg(long = "table", value_name = "NAME", help_heading = "Report")]
     pub tables: Vec<String>,
     /// What people said of patches, besides each RUN's own `judgements.jsonl`; may be given several times
