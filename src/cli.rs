@@ -24,6 +24,7 @@ mod models;
 mod repair;
 mod replay;
 mod report;
+mod validate;
 
 pub use exit::Exit;
 
@@ -60,6 +61,7 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
         Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
+        Some(Command::Validate(flags)) => validate::run(flags, &environment, here, &interrupt, console),
         Some(Command::Campaign(flags)) => campaign::run(flags, &environment, here, &interrupt, console),
         Some(Command::Apply(flags)) => apply::run(flags, here, console),
         Some(Command::Judge(flags)) => judge::run(flags, &environment, here, console),

@@ -16,5 +16,7 @@ mod patches;
 mod report;
 #[path = "cli/support.rs"]
 mod support;
+#[path = "cli/validation.rs"]
+mod validation;
 #[path = "cli/whole_runs.rs"]
 mod whole_runs;

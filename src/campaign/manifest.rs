@@ -129,3 +129,46 @@ fn first_difference(old: &serde_json::Value, new: &serde_json::Value) -> Option<
     let differing = new.as_object()?.iter().find(|(key, value)| old.get(key.as_str()) != Some(*value));
     differing.map(|(key, _)| key.replace('_', " "))
 }
+
+/// A project that is not what the run was made on.
+#[derive(Debug, thiserror::Error)]
+#[error("the run in `{}` was made with another {what}: its samples cannot be judged here", .dir.display())]
+pub struct OtherProject {
+    /// The run directory.
+    pub dir: PathBuf,
+    /// What differs.
+    pub what: &'static str,
+}
+
+/// An error unless everything that decides on verdicts is as it was when the run began.
+pub fn require_same(
+    run: &RunDir,
+    file: &Path,
+    file_bytes: &[u8],
+    project: &Project,
+    sandbox: &str,
+) -> anyhow::Result<()> {
+    let old = run.read::<serde_json::Value>("manifest.json")?.unwrap_or_default();
+    let now = serde_json::json!({
+        "file": file,
+        "file_sha256": sha256(file_bytes),
+        "level": project.level,
+        "encoding": project.encoding,
+        "class_path": project.class_path,
+        "jdk": project.jdk.feature.to_string(),
+        "sandbox": sandbox,
+    });
+    let names = [
+        ("file", "file"),
+        ("file_sha256", "text of the file"),
+        ("level", "language level"),
+        ("encoding", "charset"),
+        ("class_path", "class path"),
+        ("jdk", "JDK"),
+        ("sandbox", "sandbox"),
+    ];
+    match names.into_iter().find(|(key, _)| old["inputs"][key] != now[key]) {
+        Some((_, what)) => Err(OtherProject { dir: run.root().to_owned(), what }.into()),
+        None => Ok(()),
+    }
+}

@@ -132,6 +132,16 @@ impl<'a> Samples<'a> {
         Ok((!self.verdicts.contains_key(&index)).then_some(text))
     }
 
+    /// Takes all recorded samples as drawn. Returns those without a verdict, each with the patched file.
+    pub fn unjudged(&mut self) -> anyhow::Result<Vec<(usize, Vec<u8>)>> {
+        let mut open = Vec::new();
+        for sample in self.drawn.clone() {
+            let index = sample.index;
+            open.extend(self.add(sample)?.map(|text| (index, text)));
+        }
+        Ok(open)
+    }
+
     /// Samples drawn so far in this process, recorded ones included.
     pub fn n_drawn(&self) -> usize {
         self.n_seen

@@ -4,9 +4,12 @@ use crate::bug::BugError;
 use crate::build::BuildError;
 use crate::campaign::plan::PlanError;
 use crate::campaign::subject::{NoHunk, NotAsRecorded};
-use crate::campaign::{Changed, Interrupted, OtherRun, OutsideSources, SeveralHunks, Unreadable};
+use crate::campaign::{
+    Changed, Interrupted, OtherProject, OtherRun, OutsideSources, SeveralHunks, Unreadable,
+};
 use crate::cli::apply::{ChoiceError, Refused};
 use crate::cli::campaign::SetError;
+use crate::cli::validate::Untold;
 use crate::cloze::OutOfRange;
 use crate::config::ConfigError;
 use crate::decode::DecodeError;
@@ -85,6 +88,8 @@ impl Exit {
             || cause.is::<BugError>()
             || cause.is::<OutOfRange>()
             || cause.is::<OtherRun>()
+            || cause.is::<OtherProject>()
+            || cause.is::<Untold>()
             || cause.is::<OutsideSources>()
             || cause.is::<Changed>()
             || cause.is::<Unreadable>()

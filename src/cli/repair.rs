@@ -142,7 +142,7 @@ pub(super) fn absolute(path: &Path, here: Option<&Path>) -> PathBuf {
     joined.canonicalize().unwrap_or(joined)
 }
 
-fn text(summary: &Summary) -> anyhow::Result<String> {
+pub(super) fn text(summary: &Summary) -> anyhow::Result<String> {
     use std::fmt::Write as _;
     let mut out = String::new();
     if let Some(best) = summary.ranking.first() {

@@ -12,7 +12,9 @@ use crate::retrieval::CHUNK_SIZE;
 
 mod runs;
 
-pub use runs::{ApplyFlags, CampaignFlags, DiffRunsFlags, JudgeFlags, ReportFlags, ReportFormat, Said};
+pub use runs::{
+    ApplyFlags, CampaignFlags, DiffRunsFlags, JudgeFlags, ReportFlags, ReportFormat, Said, ValidateFlags,
+};
 
 /// Writes patches for buggy Java programs
 ///
@@ -48,6 +50,8 @@ pub enum Command {
     Models(ModelsFlags),
     /// Repairs many bugs, with several variants and seeds; the same command goes on where it was
     Campaign(CampaignFlags),
+    /// Judges the samples of a run that have no verdict yet
+    Validate(ValidateFlags),
     /// Prints figures and tables of runs
     Report(ReportFlags),
     /// Shows a plausible patch of a run and puts it into a tree

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{BenchmarkFlags, Format};
+use super::{BenchmarkFlags, Format, PartFlags, ProjectFlags};
 use crate::campaign::plan::{Shard, Variant};
 
 /// Flags of `repair campaign`.
@@ -157,4 +157,27 @@ pub struct DiffRunsFlags {
     /// How the differences are written on stdout
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
+}
+
+/// Flags of `repair validate`.
+#[derive(Debug, Args)]
+pub struct ValidateFlags {
+    /// A run directory, or a campaign
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Candidates that are judged at a time
+    #[arg(long, value_name = "W", default_value_t = 1)]
+    pub workers: usize,
+    /// What the project is made of
+    #[command(flatten)]
+    pub described: ProjectFlags,
+    /// Where the benchmarks are
+    #[command(flatten)]
+    pub benchmarks: BenchmarkFlags,
+    /// Parts of the environment
+    #[command(flatten)]
+    pub parts: PartFlags,
+    /// Run patched code without a sandbox
+    #[arg(long, help_heading = "Environment")]
+    pub no_sandbox: bool,
 }
