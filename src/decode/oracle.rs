@@ -117,8 +117,6 @@ pub struct Oracle<'e> {
     pub decided: BTreeMap<DecidedBy, u64>,
     /// Decisions on identifiers.
     pub words: WordCounts,
-    /// Questions asked.
-    pub questions: u64,
 }
 
 impl<'e> Oracle<'e> {
@@ -133,7 +131,6 @@ impl<'e> Oracle<'e> {
             explanation: Explanation::default(),
             decided: BTreeMap::new(),
             words: WordCounts::default(),
-            questions: 0,
         }
     }
 
@@ -165,14 +162,21 @@ impl<'e> Oracle<'e> {
         if !self.guidance.end {
             return Ok(());
         }
-        self.questions += 1;
-        match self.engine.check(fill, false) {
+        match self.check(fill, false) {
             Check::Problems(problems) if !problems.is_empty() => {
-                self.explanation.set(|| told(&problems));
+                let told = told(problems);
+                self.explanation.set(|| told);
                 Err(Refusal::End)
             }
             Check::Problems(_) | Check::Unknown(_) => Ok(()),
         }
+    }
+
+    fn check(&mut self, text: &str, recover: bool) -> &Check {
+        if !self.guidance.memo {
+            self.lists.forget();
+        }
+        self.lists.check(self.engine, text, recover)
     }
 
     fn judge_words(&mut self, text: &[u8], closed: &[Word], open: Option<Word>) -> Result<(), Refusal> {
@@ -211,7 +215,6 @@ impl<'e> Oracle<'e> {
             Before::Start | Before::Type | Before::At | Before::Other => self.name(before, wanted),
         };
         let n_asked = self.lists.n_asked() - asked;
-        self.questions += n_asked;
         let by = if n_asked > 0 { DecidedBy::Engine } else { DecidedBy::List };
         match verdict {
             Verdict::There => (Feasibility::Feasible, by),
@@ -344,8 +347,7 @@ impl<'e> Oracle<'e> {
             return Ok(());
         }
         let Some(end) = text.rfind([';', '}']) else { return Ok(()) };
-        self.questions += 1;
-        match self.engine.check(text, true) {
+        match self.check(text, true) {
             // Brackets that do not fit may put all that follows into another scope.
             Check::Problems(problems)
                 if problems.iter().any(|problem| problem.syntax && problem.in_hole.is_none()) =>
@@ -353,7 +355,8 @@ impl<'e> Oracle<'e> {
                 Ok(())
             }
             Check::Problems(problems) if problems.iter().any(|problem| is_dead(problem, 0..end + 1)) => {
-                self.explanation.set(|| told(&problems));
+                let told = told(problems);
+                self.explanation.set(|| told);
                 Err(Refusal::Statement)
             }
             Check::Problems(_) | Check::Unknown(_) => Ok(()),
@@ -365,7 +368,12 @@ impl<'e> Oracle<'e> {
         self.guidance
     }
 
-    /// Questions for lists so far.
+    /// Questions so far.
+    pub fn questions(&self) -> u64 {
+        self.lists.n_asked() + self.lists.n_checked()
+    }
+
+    /// Questions for lists so far; the others were checks.
     pub fn n_lists_asked(&self) -> u64 {
         self.lists.n_asked()
     }

@@ -195,11 +195,11 @@ impl OneHole<'_> {
             figures.skipped += 1;
             return false;
         };
-        let (before, questions) = (oracle.n_lists_asked(), oracle.questions);
+        let (before, questions) = (oracle.n_lists_asked(), oracle.questions());
         let fed = feed(oracle, &written, &mut |oracle, time| figures.decision(oracle, time));
         let line = cloze.prefix.matches('\n').count() + 1;
         let lists = oracle.n_lists_asked() - before;
-        let checks = oracle.questions - questions - lists;
+        let checks = oracle.questions() - questions - lists;
         let asked = Asked { tokens: written.tokens.len() as u64, lists, checks };
         let hole = format!("{}:{line} {:?}", self.file.display(), cloze.original);
         figures.fed(oracle, asked, before == 0, &hole);

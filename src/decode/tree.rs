@@ -149,14 +149,14 @@ impl<'a> Tree<'a> {
     pub fn counters(&self) -> Counters {
         Counters {
             decided: self.oracle.decided.clone(),
-            questions: self.oracle.questions,
+            questions: self.oracle.questions(),
             ..self.counters.clone()
         }
     }
 
     /// Questions asked so far.
     pub fn questions(&self) -> u64 {
-        self.oracle.questions
+        self.oracle.questions()
     }
 
     /// The counts that the search itself keeps.

@@ -228,7 +228,7 @@ impl Sampler for Walks<'_> {
             if self.emitted == self.wanted {
                 return Ok(Next::Stopped(StopReason::Samples));
             }
-            if let Some(stop) = self.ground.settings.limit(self.counters.steps, self.oracle.questions) {
+            if let Some(stop) = self.ground.settings.limit(self.counters.steps, self.oracle.questions()) {
                 return Ok(Next::Stopped(stop));
             }
             self.begin();
@@ -241,7 +241,7 @@ impl Sampler for Walks<'_> {
     }
 
     fn counters(&self) -> Counters {
-        let (decided, questions) = (self.oracle.decided.clone(), self.oracle.questions);
+        let (decided, questions) = (self.oracle.decided.clone(), self.oracle.questions());
         Counters { questions, decided, ..self.counters.clone() }
     }
 }

@@ -199,7 +199,7 @@ impl Cuttable {
         let comment = self.comments.partition_point(|&at| at < hole.start);
         let has_comment = self.comments.get(comment).is_some_and(|&at| at <= hole.end);
         let mut blank = false;
-        let spaced = text[hole.clone()].lines().skip(1).all(|line| {
+        let spaced = text[hole.clone()].split('\n').skip(1).all(|line| {
             let was_blank = std::mem::replace(&mut blank, line.trim().is_empty());
             !(was_blank && blank)
         });
@@ -256,6 +256,16 @@ mod tests {
         assert!(found.iter().all(|hole| !CODE[hole.range.clone()].contains("//")));
         assert!(found.iter().all(|hole| hole.range.start > CODE.find('{').unwrap()));
         assert!(found.iter().any(|hole| hole.kind == HoleKind::Lines));
+    }
+
+    #[test]
+    fn no_hole_has_two_blank_lines_in_a_row_or_ends_between_them() {
+        let code = "class A {\n    int a;\n\n    int b;\n\n\n    int c;\n}\n";
+        for salt in 0..50 {
+            let found = holes(code, salt);
+            assert!(found.iter().all(|hole| !code[hole.range.clone()].contains("\n\n\n")));
+            assert!(found.iter().all(|hole| !code[hole.range.clone()].ends_with("\n\n")));
+        }
     }
 
     #[test]

@@ -1,11 +1,13 @@
-//! The lists that one hole's questions brought, kept for as long as the hole is open.
+//! What one hole's questions brought, kept for as long as the hole is open: lists, and what became of texts that were
+//! compiled.
 //!
-//! Keys are what an answer depends on, so that samples that differ elsewhere share it.
+//! Keys are what an answer depends on, so that samples that differ elsewhere share it. Tokens are no part of them: texts
+//! that are spelt differently share all answers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::engine::{Answer, CompletionEngine, Scope};
+use crate::engine::{Answer, Check, CompletionEngine, Scope};
 
 #[derive(Debug, Default)]
 pub(super) struct Lists {
@@ -13,13 +15,20 @@ pub(super) struct Lists {
     types: HashMap<Option<char>, Answer>,
     members: HashMap<String, Answer>,
     positions: HashMap<(Scope, String), Answer>,
+    checks: HashMap<(bool, String), Check>,
     n_asked: u64,
+    n_checked: u64,
 }
 
 impl Lists {
-    /// Questions so far.
+    /// Questions for lists so far.
     pub fn n_asked(&self) -> u64 {
         self.n_asked
+    }
+
+    /// Texts compiled so far.
+    pub fn n_checked(&self) -> u64 {
+        self.n_checked
     }
 
     /// The lists that are nearest to the last decision, for people.
@@ -41,12 +50,20 @@ impl Lists {
 
     /// Drops all lists.
     pub fn forget(&mut self) {
-        *self = Self { n_asked: self.n_asked, ..Self::default() };
+        *self = Self { n_asked: self.n_asked, n_checked: self.n_checked, ..Self::default() };
     }
 
     /// Lists that are kept.
     pub fn len(&self) -> usize {
         self.names.len() + self.types.len() + self.members.len() + self.positions.len()
+    }
+
+    /// What the compiler says of a fill, `recover` if it is only the beginning of one.
+    pub fn check(&mut self, engine: &mut dyn CompletionEngine, fill: &str, recover: bool) -> &Check {
+        self.checks.entry((recover, fill.to_owned())).or_insert_with(|| {
+            self.n_checked += 1;
+            engine.check(fill, recover)
+        })
     }
 
     /// Variables, methods and labels that are visible where the hole begins. Where not all of them can be listed at

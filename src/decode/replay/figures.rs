@@ -92,9 +92,9 @@ impl Figures {
         let more = |by: &&DecidedBy| oracle.decided.get(by) > self.last.get(by);
         let by = oracle.decided.keys().find(more).copied().unwrap_or(DecidedBy::Lexer);
         // A check of a statement or of the whole is a question, too.
-        let by = if oracle.questions > self.last_questions { DecidedBy::Engine } else { by };
+        let by = if oracle.questions() > self.last_questions { DecidedBy::Engine } else { by };
         self.last.clone_from(&oracle.decided);
-        self.last_questions = oracle.questions;
+        self.last_questions = oracle.questions();
         self.decisions.entry(by).or_default().record(time, 0);
     }
 
@@ -105,7 +105,7 @@ impl Figures {
         sum.lists += asked.lists;
         sum.checks += asked.checks;
         self.last.clear();
-        self.last_questions = oracle.questions;
+        self.last_questions = oracle.questions();
         oracle.decided.clear();
         let words = std::mem::take(&mut oracle.words);
         for (by, n) in words.decided {
