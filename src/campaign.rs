@@ -15,10 +15,11 @@ use crate::build::BuildError;
 use crate::cloze::Cloze;
 use crate::config::flags::ContextMode;
 use crate::config::{Config, Parts};
+use crate::decode::memo::Memo;
 use crate::decode::oracle::Oracle;
 use crate::decode::search::Search;
 use crate::decode::walk::Walks;
-use crate::decode::{Counters, Sampler, StopReason};
+use crate::decode::{Counters, Sampler, Settings, StopReason};
 use crate::digest::sha256;
 use crate::engine::{self, EngineError, JdtEngine, ServerSettings};
 use crate::java::project::Project;
@@ -27,6 +28,7 @@ use crate::process::Interrupt;
 use crate::record::{RecordError, RunDir, Shown, ShownChunk};
 use crate::retrieval::Prior;
 use crate::text::Source;
+use crate::token::TokenId;
 use crate::validate::sandbox::Sandbox;
 use crate::validate::verdict::Outcome;
 use crate::validate::{Baseline, ValidateSettings, Validator};
@@ -37,6 +39,7 @@ mod drawing;
 mod environment;
 mod generated;
 mod manifest;
+mod parts;
 mod pending;
 pub mod plan;
 mod samples;
@@ -50,6 +53,7 @@ use drawing::Drawing;
 use environment::Environment;
 use manifest::{Inputs, Manifest, Sources};
 pub use manifest::{OtherProject, OtherRun};
+use parts::parts;
 pub use pending::validate;
 pub use samples::Ranked;
 use samples::Samples;
@@ -176,25 +180,35 @@ impl<'a> Repair<'a> {
         progress(Progress::Stage("baseline"));
         let baseline = self.await_baseline(from_validator)?;
         progress(Progress::Baseline(&baseline));
-        let (prompt, prior, shown) = self.lay_out(model.as_ref())?;
+        let surroundings = Surroundings::of(&self.project, &self.file, &self.cloze)?;
+        let (prompt, chunks) = self.lay_out(model.as_ref(), &surroundings, &self.cloze)?;
+        let prior = self.config.prior.then(|| surroundings.prior(model.as_ref()));
+        let Cloze { prefix, original, suffix, .. } = &self.cloze;
+        let shown = Shown::new(prefix, original, suffix, self.lines.first(), chunks);
         self.settle_manifest(model.as_ref(), &engine, &prompt)?;
-        let (samples, memo) = Samples::open(self.run.bug(self.name())?, &self.file, &self.cloze)?;
+        let samples = Samples::open(self.run.bug(self.name())?, &self.file, &self.cloze)?;
         self.run.write(&format!("{}/baseline.json", self.name()), &baseline)?;
         self.run.write(&format!("{}/shown.json", self.name()), &shown)?;
 
-        let oracle = Oracle::new(&mut engine, self.config.guidance, &self.cloze);
+        let parts = parts(&self.cloze, self.config, model.as_ref());
         progress(Progress::Stage("samples"));
-        let (ids, settings, wanted) = (&prompt.ids, self.config.search, self.config.samples as u64);
-        let mut search: Box<dyn Sampler> = if self.config.with_replacement {
-            let walks = Walks::new(model.as_mut(), oracle, &self.cloze, ids, settings, prior, memo, wanted);
-            Box::new(walks?)
-        } else {
-            Box::new(Search::new(model.as_mut(), oracle, &self.cloze, ids, settings, prior, memo)?)
-        };
         let drawing = Drawing::new(self.config, samples, from_validator, progress);
-        let (stop, counters) = drawing.draw(search.as_mut(), &to_validator, self.interrupt)?;
-        drop(search);
+        let mut stop = StopReason::Samples;
+        for (number, part) in parts.iter().enumerate() {
+            let Some(memo) = drawing.enter(number, part)? else { continue };
+            self.open_hole(&mut engine, &part.cloze)?;
+            let (prompt, _chunks) = self.lay_out(model.as_ref(), &surroundings, &part.cloze)?;
+            let oracle = Oracle::new(&mut engine, self.config.guidance, &part.cloze);
+            let settings = self.config.search.after(&drawing.spent());
+            let hole = (&part.cloze, prompt.ids.as_slice());
+            let mut search = self.sampler(model.as_mut(), oracle, hole, settings, (prior.clone(), memo))?;
+            stop = drawing.draw(search.as_mut(), part, &to_validator, self.interrupt)?;
+            if !matches!(stop, StopReason::Samples | StopReason::Exhausted) {
+                break;
+            }
+        }
         drop(to_validator);
+        let counters = drawing.spent();
         let mut samples = drawing.finish(self.interrupt)?;
         let decisive = self.config.stop_after.and_then(|n| samples.nth_plausible(n));
         let stop = decisive.map_or(stop, |index| {
@@ -208,23 +222,41 @@ impl<'a> Repair<'a> {
         Ok(summary)
     }
 
-    /// What the model sees, and what the project adds to its distribution.
-    fn lay_out(&self, model: &dyn Model) -> anyhow::Result<(Prompt, Option<Prior>, Shown)> {
-        let surroundings = Surroundings::of(&self.project, &self.file, &self.cloze)?;
+    fn sampler<'s>(
+        &self,
+        model: &'s mut (dyn Model + Send),
+        oracle: Oracle<'s>,
+        (cloze, prompt): (&'s Cloze, &[TokenId]),
+        settings: Settings,
+        (prior, memo): (Option<Prior>, Memo),
+    ) -> anyhow::Result<Box<dyn Sampler + 's>> {
+        let wanted = self.config.samples as u64;
+        Ok(if self.config.with_replacement {
+            Box::new(Walks::new(model, oracle, cloze, prompt, settings, prior, memo, wanted)?)
+        } else {
+            Box::new(Search::new(model, oracle, cloze, prompt, settings, prior, memo)?)
+        })
+    }
+
+    /// What the model sees of a hole, and the chunks in it.
+    fn lay_out(
+        &self,
+        model: &dyn Model,
+        surroundings: &Surroundings,
+        cloze: &Cloze,
+    ) -> anyhow::Result<(Prompt, Vec<ShownChunk>)> {
         let chunks = match self.config.context {
             ContextMode::File => Vec::new(),
-            ContextMode::Retrieved => surroundings.chunks(&self.cloze, model),
+            ContextMode::Retrieved => surroundings.chunks(cloze, model),
         };
         let prompt = model.prompt(&PromptParts {
             context: chunks.iter().map(|(citation, text)| (citation.as_str(), text.as_str())).collect(),
-            prefix: &self.cloze.prefix,
-            suffix: &self.cloze.suffix,
+            prefix: &cloze.prefix,
+            suffix: &cloze.suffix,
         })?;
         let seen = chunks.into_iter().filter(|(citation, _)| prompt.context.contains(citation));
         let seen = seen.map(|(citation, text)| ShownChunk { citation, text }).collect();
-        let Cloze { prefix, original, suffix, .. } = &self.cloze;
-        let shown = Shown::new(prefix, original, suffix, self.lines.first(), seen);
-        Ok((prompt, self.config.prior.then(|| surroundings.prior(model)), shown))
+        Ok((prompt, seen))
     }
 
     fn load_model(&self, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Box<dyn Model + Send>> {
@@ -238,9 +270,13 @@ impl<'a> Repair<'a> {
     fn start_engine(&self) -> anyhow::Result<JdtEngine> {
         let mut engine =
             start_server(&self.config.parts, &self.project, self.scratch.path(), self.interrupt)?;
-        let file = self.project.root.join(&self.file);
-        engine.open(&file, &self.cloze.prefix, &self.cloze.original, &self.cloze.suffix)?;
+        self.open_hole(&mut engine, &self.cloze)?;
         Ok(engine)
+    }
+
+    fn open_hole(&self, engine: &mut JdtEngine, cloze: &Cloze) -> Result<(), EngineError> {
+        let file = self.project.root.join(&self.file);
+        engine.open(&file, &cloze.prefix, &cloze.original, &cloze.suffix)
     }
 
     fn await_baseline(&self, from_validator: &Receiver<FromValidator>) -> anyhow::Result<Baseline> {
@@ -271,6 +307,7 @@ impl<'a> Repair<'a> {
             with_replacement: self.config.with_replacement,
             context: self.config.context,
             prior: self.config.prior,
+            templates: self.config.templates,
             model: model.identity(),
             bundle: &self.config.parts.bundle,
             project: &self.project,

@@ -34,6 +34,8 @@ pub struct Cloze {
     hole: Range<usize>,
     line_end: LineEnd,
     leads_with_newline: bool,
+    /// Text of the hole's lines that stays, before and after what is filled in.
+    kept: [String; 2],
 }
 
 impl Cloze {
@@ -59,6 +61,7 @@ impl Cloze {
             source,
             hole,
             leads_with_newline: first > 1,
+            kept: Default::default(),
         })
     }
 
@@ -75,9 +78,29 @@ impl Cloze {
             suffix: source.text(hole.end..source.bytes().len()),
             line_end: source.line_end(number),
             leads_with_newline: false,
+            kept: Default::default(),
             source,
             hole,
         }
+    }
+
+    /// The same lines with less of them to fill in: `before` and `after` stay. `stand_in` is for the buggy text between them.
+    #[must_use]
+    pub fn keeping(&self, before: &str, after: &str, stand_in: &str) -> Self {
+        Self {
+            prefix: format!("{}{before}", self.prefix),
+            original: stand_in.to_owned(),
+            suffix: format!("{after}{}", self.suffix),
+            leads_with_newline: false,
+            kept: [before.to_owned(), after.to_owned()],
+            ..self.clone()
+        }
+    }
+
+    /// All of the hole's lines: a fill with what stays around it.
+    pub fn whole(&self, fill: &str) -> String {
+        let [before, after] = &self.kept;
+        format!("{before}{fill}{after}")
     }
 
     /// Whether every fill that is not empty starts with a newline.
@@ -92,7 +115,7 @@ impl Cloze {
 
     /// The whole file, as bytes, with the hole filled by `fill`.
     pub fn fill(&self, fill: &str) -> Result<Vec<u8>, TextError> {
-        self.source.replace(self.hole.clone(), fill, self.line_end)
+        self.source.replace(self.hole.clone(), &self.whole(fill), self.line_end)
     }
 
     /// The first line after the hole that is not blank, without the space around it; `None` at the end of the file.
@@ -172,6 +195,18 @@ mod tests {
         assert_eq!(parts, ["a\nf(", "b", ");\n"]);
         assert_eq!(cloze.fill("c,\nd").unwrap(), b"a\r\nf(c,\r\nd);\r\n");
         assert!(!cloze.leads_with_newline());
+    }
+
+    #[test]
+    fn what_is_kept_of_the_lines_surrounds_the_fill() {
+        let source = Source::new(b"a\r\n  f(b);\r\nc\r\n".to_vec(), "UTF-8").unwrap();
+        let cloze = Cloze::new(source, Lines::Replace { first: 2, last: 2 }).unwrap();
+        let kept = cloze.keeping("\n  f(", ");", "b");
+        let parts = [kept.prefix.as_str(), &kept.original, &kept.suffix];
+        assert_eq!(parts, ["a\n  f(", "b", ");\nc\n"]);
+        assert_eq!(kept.fill("x,\ny").unwrap(), b"a\r\n  f(x,\r\ny);\r\nc\r\n");
+        assert_eq!(kept.whole("x"), "\n  f(x);");
+        assert!(!kept.leads_with_newline());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub mod flags;
 
 pub use benchmarks::{Defects4jPlace, defects4j, humaneval, quixbugs};
 
-use flags::{ContextMode, EngineMode, Flags, PartFlags, ProjectFlags, ReplayFlags, Switch};
+use flags::{ContextMode, EngineMode, Flags, PartFlags, ProjectFlags, ReplayFlags, Switch, TemplateMode};
 
 /// The embedded default model, below the cache's `models/`.
 pub const DEFAULT_MODEL: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -154,6 +154,7 @@ struct SettingsFile {
     end_check: Option<Switch>,
     context: Option<ContextMode>,
     prior: Option<Switch>,
+    templates: Option<TemplateMode>,
     model: Option<PathBuf>,
     jdk: Option<PathBuf>,
     server_java: Option<PathBuf>,
@@ -341,6 +342,8 @@ pub struct Config {
     pub context: ContextMode,
     /// Whether the project's own n-grams are mixed into the model's distribution.
     pub prior: bool,
+    /// Whether holes that keep a part of the buggy lines are filled, too.
+    pub templates: TemplateMode,
 }
 
 /// Resolves the settings of a repair in the project at `root`.
@@ -372,6 +375,7 @@ pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<
         guidance: guidance(flags, &file),
         context: flags.context.or(file.context).unwrap_or(ContextMode::File),
         prior: flags.prior.or(file.prior).unwrap_or(Switch::On) == Switch::On,
+        templates: flags.templates.or(file.templates).unwrap_or(TemplateMode::Off),
         overrides: overrides(&flags.described, file),
     })
 }

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cloze::template::TemplateKind;
 use crate::decode::memo::Event;
 use crate::decode::oracle::DecidedBy;
 use crate::decode::partial::Refusal;
@@ -44,6 +45,16 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What is left of the budgets when `spent` is gone.
+    #[must_use]
+    pub fn after(&self, spent: &Counters) -> Self {
+        Self {
+            max_steps: self.max_steps.saturating_sub(spent.steps),
+            max_questions: self.max_questions.saturating_sub(spent.questions),
+            ..*self
+        }
+    }
+
     /// The budget that is used up, if one is.
     fn limit(&self, steps: u64, questions: u64) -> Option<StopReason> {
         if steps >= self.max_steps {
@@ -78,6 +89,27 @@ pub struct Counters {
     pub decided: BTreeMap<DecidedBy, u64>,
 }
 
+impl Counters {
+    /// Adds what happened in another hole of the same bug.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.positions += other.positions;
+        self.recalled += other.recalled;
+        for (&why, &(n, mass)) in &other.refused {
+            let sum = self.refused.entry(why).or_default();
+            *sum = (sum.0 + n, sum.1 + mass);
+        }
+        self.rest_opened += other.rest_opened;
+        self.questions += other.questions;
+        self.walks += other.walks;
+        self.samples += other.samples;
+        self.mass_drawn += other.mass_drawn;
+        for (&by, n) in &other.decided {
+            *self.decided.entry(by).or_default() += n;
+        }
+    }
+}
+
 /// Draws samples: [`search::Search`] new ones only, [`walk::Walks`] with replacement.
 pub trait Sampler {
     /// The next sample, or why there is none. `watch` is called often; it stops the sampler by `true`.
@@ -101,6 +133,9 @@ pub struct Sample {
     pub log_p: f64,
     /// The tokens with their log-probabilities; the last ones may reach into the suffix.
     pub tokens: Vec<(String, f64)>,
+    /// What of the buggy lines was kept, where that was asked for; the fill has it. The tokens do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateKind>,
 }
 
 /// Why no further sample comes.

@@ -5,10 +5,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Instant;
 
 use super::TICK;
+use super::parts::Part;
 use super::samples::Samples;
 use super::task::{Figures, Progress};
 use super::validation::{FromValidator, ToValidator};
 use crate::config::Config;
+use crate::decode::memo::Memo;
 use crate::decode::{Counters, Next, Sampler, StopReason};
 use crate::process::Interrupt;
 use crate::validate::verdict::Outcome;
@@ -33,6 +35,8 @@ pub struct Drawing<'a, 'p> {
     began: Instant,
     state: RefCell<State<'a, 'p>>,
     from_validator: &'p Receiver<FromValidator>,
+    /// What the parts have cost that are done.
+    spent: RefCell<Counters>,
 }
 
 impl<'a, 'p> Drawing<'a, 'p> {
@@ -50,30 +54,55 @@ impl<'a, 'p> Drawing<'a, 'p> {
             stop_after: config.stop_after.unwrap_or(usize::MAX),
             state: RefCell::new(State { samples, judged: 0, broken: None, progress }),
             from_validator,
+            spent: RefCell::default(),
         }
+    }
+
+    /// Begins with a part, counted from 0; `None` if nothing is to be drawn for it.
+    pub fn enter(&self, number: usize, part: &Part) -> anyhow::Result<Option<Memo>> {
+        let samples = &mut self.state.borrow_mut().samples;
+        Ok(if samples.n_drawn() < part.until { Some(samples.enter(number)?) } else { None })
+    }
+
+    /// What all parts have cost so far.
+    pub fn spent(&self) -> Counters {
+        self.spent.borrow().clone()
+    }
+
+    fn spent_with(&self, current: &Counters) -> Counters {
+        let mut sum = self.spent();
+        sum.add(current);
+        sum
     }
 
     /// Draws until enough samples or plausible patches are there, or nothing is left.
     pub fn draw(
         &self,
         search: &mut dyn Sampler,
+        part: &Part,
         to_validator: &Sender<ToValidator>,
         interrupt: &Interrupt,
-    ) -> anyhow::Result<(StopReason, Counters)> {
+    ) -> anyhow::Result<StopReason> {
         let stop = loop {
-            if !self.with_replacement && self.state.borrow().samples.n_drawn() >= self.wanted {
+            if !self.with_replacement && self.state.borrow().samples.n_drawn() >= part.until {
                 break StopReason::Samples;
             }
             let next = search.next(&mut |counters| {
-                self.receive(counters);
+                self.receive(&self.spent_with(counters));
                 interrupt.is_set() || self.is_enough() || self.is_over()
             });
             let mut state = self.state.borrow_mut();
             state.samples.learn(&search.take_events())?;
             match next? {
-                Next::Sample(sample) => {
-                    let index = sample.index;
-                    state.samples.tick(index, &search.counters(), self.began.elapsed())?;
+                Next::Sample(mut sample) => {
+                    sample.fill = part.cloze.whole(&sample.fill);
+                    if !state.samples.is_new(&sample.fill) {
+                        continue;
+                    }
+                    let index = state.samples.n_drawn() + 1;
+                    (sample.index, sample.template) = (index, part.template);
+                    let spent = self.spent_with(&search.counters());
+                    state.samples.tick(index, &spent, self.began.elapsed())?;
                     if let Some(text) = state.samples.add(sample)? {
                         // A validator that is gone has said why; that is looked at next.
                         let _gone = to_validator.send(ToValidator { index, text });
@@ -91,7 +120,8 @@ impl<'a, 'p> Drawing<'a, 'p> {
         if stop == StopReason::Interrupted {
             anyhow::bail!("interrupted");
         }
-        Ok((stop, search.counters()))
+        self.spent.borrow_mut().add(&search.counters());
+        Ok(stop)
     }
 
     fn is_over(&self) -> bool {

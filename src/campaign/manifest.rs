@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use crate::bug::Lines;
-use crate::config::flags::ContextMode;
+use crate::config::flags::{ContextMode, TemplateMode};
 use crate::decode::Settings;
 use crate::decode::oracle::Guidance;
 use crate::decode::proposer::Truncation;
@@ -41,6 +41,7 @@ pub struct Inputs {
     pub with_replacement: bool,
     pub context: ContextMode,
     pub prior: bool,
+    pub templates: TemplateMode,
     pub model_sha256: String,
     pub bundle_sha256: String,
     pub level: u32,
@@ -76,6 +77,7 @@ pub struct Sources<'a> {
     pub with_replacement: bool,
     pub context: ContextMode,
     pub prior: bool,
+    pub templates: TemplateMode,
     pub model: &'a Identity,
     pub bundle: &'a Path,
     pub project: &'a Project,
@@ -102,6 +104,7 @@ impl Inputs {
             with_replacement: from.with_replacement,
             context: from.context,
             prior: from.prior,
+            templates: from.templates,
             model_sha256: from.model.sha256.clone(),
             bundle_sha256: sha256(&bundle),
             level: from.project.level,

@@ -48,7 +48,7 @@ impl Repair<'_> {
     ) -> anyhow::Result<Summary> {
         let source = self.cloze.source().bytes();
         manifest::require_same(&self.run, &self.file, source, &self.project, &format!("{:?}", self.sandbox))?;
-        let (mut samples, _memo) = Samples::open(self.run.bug(self.name())?, &self.file, &self.cloze)?;
+        let mut samples = Samples::open(self.run.bug(self.name())?, &self.file, &self.cloze)?;
         let pending = samples.unjudged()?;
         if !pending.is_empty() {
             self.judge(pending, workers, &mut samples, progress)?;

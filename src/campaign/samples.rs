@@ -1,6 +1,6 @@
 //! The samples of one bug with their verdicts: in memory and in the run directory, always alike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cloze::Cloze;
 use crate::decode::memo::{Event, Memo};
 use crate::decode::{Counters, Sample};
+use crate::java::lexer::normal_form;
 use crate::patch;
 use crate::record::{ClockLine, Lines, RecordError, replace_file};
 use crate::validate::verdict::{Outcome, Verdict};
@@ -50,28 +51,26 @@ pub struct Samples<'a> {
     n_seen: usize,
     patch_lines: Lines<Sample>,
     verdict_lines: Lines<VerdictLine>,
-    tree_lines: Lines<Event>,
+    /// Those of the part that is being drawn.
+    tree_lines: Option<Lines<Event>>,
+    /// Programs that are taken: the buggy one, and those of the samples.
+    seen: HashSet<Vec<u8>>,
     clock_lines: Lines<ClockLine>,
     /// What earlier processes had spent at their last sample.
     spent: ClockLine,
 }
 
 impl<'a> Samples<'a> {
-    /// Opens the records of a bug; the memo is what an earlier process's search learnt.
-    pub fn open(dir: PathBuf, file: &Path, cloze: &'a Cloze) -> Result<(Self, Memo), RecordError> {
+    /// Opens the records of a bug.
+    pub fn open(dir: PathBuf, file: &Path, cloze: &'a Cloze) -> Result<Self, RecordError> {
         let (patch_lines, drawn) = Lines::<Sample>::open(dir.join("patches.jsonl"))?;
         let (verdict_lines, verdicts) = Lines::<VerdictLine>::open(dir.join("verdicts.jsonl"))?;
-        let (tree_lines, events) = Lines::open(dir.join("tree.jsonl"))?;
         let (clock_lines, clock) = Lines::<ClockLine>::open(dir.join("clock.jsonl"))?;
-        let mut memo = Memo::default();
-        for event in events {
-            memo.learn(event);
-        }
         let verdicts = verdicts.into_iter().map(|line| (line.index, line.verdict.outcome)).collect();
         let file =
             file.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/");
         let n_recorded = drawn.len();
-        let own = Self {
+        Ok(Self {
             dir,
             file,
             cloze,
@@ -81,19 +80,37 @@ impl<'a> Samples<'a> {
             n_seen: 0,
             patch_lines,
             verdict_lines,
-            tree_lines,
+            tree_lines: None,
+            seen: HashSet::from([normal_form(&cloze.original)]),
             clock_lines,
             spent: clock.last().copied().unwrap_or_default(),
-        };
-        Ok((own, memo))
+        })
+    }
+
+    /// Begins with a part, counted from 0: what an earlier process's search learnt of it.
+    pub fn enter(&mut self, part: usize) -> Result<Memo, RecordError> {
+        let name = if part == 0 { "tree.jsonl".to_owned() } else { format!("tree-{part}.jsonl") };
+        let (lines, events) = Lines::open(self.dir.join(name))?;
+        self.tree_lines = Some(lines);
+        let mut memo = Memo::default();
+        for event in events {
+            memo.learn(event);
+        }
+        Ok(memo)
+    }
+
+    /// Whether a fill makes a program that neither the buggy text nor an earlier sample makes.
+    pub fn is_new(&mut self, fill: &str) -> bool {
+        self.seen.insert(normal_form(fill))
     }
 
     /// Keeps what the search learnt.
     pub fn learn(&mut self, events: &[Event]) -> Result<(), RecordError> {
+        let lines = self.tree_lines.as_mut().expect("a part has been entered");
         for event in events {
-            self.tree_lines.push(event)?;
+            lines.push(event)?;
         }
-        self.tree_lines.flush()
+        lines.flush()
     }
 
     /// Keeps what this process has spent up to a sample, unless an earlier one drew it.

@@ -7,6 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Cloze;
+
 /// What a template keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,6 +45,15 @@ pub struct Template {
 impl Template {
     fn new(kind: TemplateKind, before: &str, after: &str, stand_in: &str) -> Self {
         Self { kind, before: before.to_owned(), after: after.to_owned(), stand_in: stand_in.to_owned() }
+    }
+
+    /// The hole that the template leaves of the one that `cloze` is. The first line's indentation stays.
+    pub fn cut(&self, cloze: &Cloze) -> Cloze {
+        if self.kind == TemplateKind::Whole {
+            return cloze.clone();
+        }
+        let indentation = &cloze.original[..cloze.original.len() - cloze.original.trim_start().len()];
+        cloze.keeping(&format!("{indentation}{}", self.before), &self.after, &self.stand_in)
     }
 }
 

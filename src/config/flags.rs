@@ -212,6 +212,9 @@ pub struct Flags {
     /// Mix the project's own n-grams into the model's distribution [default: on]
     #[arg(long, value_enum, value_name = "SWITCH", help_heading = "Sampling")]
     pub prior: Option<Switch>,
+    /// Share the samples among holes that keep a part of the buggy lines, as the Repilot paper does [default: off]
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "Sampling")]
+    pub templates: Option<TemplateMode>,
 
     /// Run directory; the same command goes on with a run that was interrupted [default: below the cache]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -348,6 +351,16 @@ pub enum EngineMode {
     Memo,
     /// Names, finished statements and complete fills are checked; answers are remembered
     Full,
+}
+
+/// Which holes are filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TemplateMode {
+    /// That of all buggy lines only
+    Off,
+    /// Those of the Repilot paper before it, each with an equal share of the samples
+    Paper,
 }
 
 /// What the model sees besides the file.

@@ -65,8 +65,8 @@ impl<'a> Ground<'a> {
     /// Appends a token to a partial fill of `depth` tokens.
     pub fn advance(&self, parent: &Partial, depth: usize, token: TokenId) -> Result<Child, Refusal> {
         if self.end_tokens.contains(&token) {
-            let fill = parent.fill().ok_or(Refusal::Unmappable)?;
-            let closed = parent.open_word().into_iter().collect();
+            let fill = parent.fill(&self.frame).ok_or(Refusal::Unmappable)?;
+            let closed = parent.last_word(&self.frame).into_iter().collect();
             let balanced = self.frame.may_end(parent);
             return if balanced { Ok(Child::Leaf { fill, closed }) } else { Err(Refusal::Unbalanced) };
         }

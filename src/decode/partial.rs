@@ -3,7 +3,7 @@
 //! A model that was not trained to infill has no token for the end of a hole. The end is structural: the hole ends
 //! where the generated text goes on with what follows the hole, that is, where a generated line equals the suffix's
 //! first line (or the first after its comments) while the same brackets are open as where the suffix begins. That line
-//! is not part of the fill.
+//! is not part of the fill. A hole that ends within a line ends where the rest of that line follows.
 //!
 //! Refused without asking anybody, as no repair of its own: text that does not begin with a newline where the hole
 //! does, a comment (it changes no behaviour), a second blank line, a closing bracket that fits no open one, a literal
@@ -19,27 +19,55 @@ pub struct Frame {
     /// Brackets open where the suffix begins; `None` if those of the buggy file do not fit themselves.
     end_brackets: Option<Vec<u8>>,
     leads_with_newline: bool,
-    /// Lines that may follow the hole, trimmed: the suffix's first, and the first that is no comment.
+    /// Lines that may follow the hole, trimmed: the suffix's first, and the first that is no comment. None if the hole
+    /// ends within a line.
     next_lines: Vec<String>,
+    /// What follows a hole that ends within a line, up to that line's end.
+    rest: Option<Rest>,
+    /// Whether the hole ends within a word. One that it begins in is none of its own.
+    cuts_word: bool,
+    /// Whether the buggy text ends outside comments and literals.
+    ends_in_code: bool,
     structural_end: bool,
+}
+
+/// The rest of the line in which a hole ends.
+#[derive(Debug, Clone)]
+struct Rest {
+    text: String,
+    /// Brackets open at the line's end.
+    brackets: Vec<u8>,
 }
 
 impl Frame {
     /// The frame of a hole; `structural_end` if the model has no token for its end.
     pub fn new(cloze: &Cloze, structural_end: bool) -> Self {
         let start = LexState::after(&cloze.prefix);
+        let rest = Rest::of(&start, cloze);
+        let mut end = start.clone();
+        for &byte in cloze.original.as_bytes() {
+            end.step(0, byte);
+        }
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
         Self {
             end_brackets: end_brackets(&start, cloze),
-            start,
             leads_with_newline: cloze.leads_with_newline(),
-            next_lines: next_lines(&cloze.suffix),
+            next_lines: if rest.is_none() { next_lines(&cloze.suffix) } else { Vec::new() },
+            rest,
+            cuts_word: cloze.suffix.starts_with(is_part),
+            ends_in_code: end.is_code(),
+            start,
             structural_end,
         }
     }
 
-    /// The suffix's first line of code: what a structural end has to go on with.
+    /// What a structural end has to go on with: the rest of the line in which the hole ends, or the suffix's first line
+    /// of code.
     pub fn next_code_line(&self) -> Option<&str> {
-        self.next_lines.last().map(String::as_str)
+        match &self.rest {
+            Some(rest) => Some(&rest.text),
+            None => self.next_lines.last().map(String::as_str),
+        }
     }
 
     /// The hole before its first token.
@@ -61,7 +89,23 @@ impl Frame {
 
     /// Whether a fill that is declared complete closes what it opens.
     pub fn may_end(&self, partial: &Partial) -> bool {
-        partial.lex.is_code() && self.brackets_fit(&partial.lex)
+        partial.lex.is_code() == self.ends_in_code && self.brackets_fit(&partial.lex)
+    }
+
+    /// Whether a word does not go on after the hole that ends at `end`.
+    fn is_whole(&self, word: Word, end: usize) -> bool {
+        !self.cuts_word || word.end < end
+    }
+}
+
+impl Rest {
+    fn of(start: &LexState, cloze: &Cloze) -> Option<Self> {
+        let text = cloze.suffix.lines().next().map(str::trim_end).filter(|text| !text.is_empty())?;
+        let mut state = start.clone();
+        for byte in cloze.original.bytes().chain(text.bytes()) {
+            state.step(0, byte);
+        }
+        Some(Self { text: text.to_owned(), brackets: state.brackets().to_vec() })
     }
 }
 
@@ -194,9 +238,14 @@ impl Partial {
         self.lex.open_word(self.text.len()).filter(|_| !self.leads_out)
     }
 
-    /// The text as a complete fill: no space at its end. `None` if the bytes are no UTF-8.
-    pub fn fill(&self) -> Option<String> {
-        trimmed(&self.text)
+    /// The word that a fill ends with when it is declared complete.
+    pub fn last_word(&self, frame: &Frame) -> Option<Word> {
+        self.open_word().filter(|word| frame.is_whole(*word, self.text.len()))
+    }
+
+    /// The text as a complete fill, without space at its end if the line ends there. `None` if the bytes are no UTF-8.
+    pub fn fill(&self, frame: &Frame) -> Option<String> {
+        if frame.rest.is_some() { String::from_utf8(self.text.clone()).ok() } else { trimmed(&self.text) }
     }
 
     fn line(&self) -> &[u8] {
@@ -231,6 +280,13 @@ impl Partial {
                     None => Advance::Refused(Refusal::Unmappable),
                 };
             }
+            if byte == b'\n'
+                && frame.structural_end
+                && let Some(fill) = next.before_rest(frame)
+            {
+                closed.retain(|word| word.end <= fill.len() && frame.is_whole(*word, fill.len()));
+                return Advance::Ended { fill, closed };
+            }
             if byte == b'\n' && !next.start_line(frame) {
                 return Advance::Refused(Refusal::BlankLine);
             }
@@ -264,6 +320,14 @@ impl Partial {
                 .next_lines
                 .iter()
                 .any(|next| next.as_bytes() == line && (byte == b'\n' || ends_by_itself(next)))
+    }
+
+    /// What stands before the rest of the line in which the hole ends, if that is what the text has just come to.
+    fn before_rest(&self, frame: &Frame) -> Option<String> {
+        let rest = frame.rest.as_ref()?;
+        let text = self.text.trim_ascii_end().strip_suffix(rest.text.as_bytes())?;
+        let fits = self.lex.is_code() && self.lex.brackets() == rest.brackets;
+        String::from_utf8(text.to_vec()).ok().filter(|_| fits)
     }
 
     /// Notes that a new line begins; false if it is one blank line too many.
@@ -350,6 +414,45 @@ mod tests {
             &["\n        b = 2;", "\n            b++;"],
             "open \"\\n        b = 2;\\n            b++;\"",
         );
+    }
+
+    /// What tokens make of the hole between `before` and `after` in `f(a, b);`.
+    fn check_part(before: &str, after: &str, original: &str, tokens: &[&str]) -> String {
+        let file = "class A {\n    void g() {\n        f(a, b);\n    }\n}\n";
+        let source = Source::new(file.into(), "UTF-8").unwrap();
+        let cloze = Cloze::new(source, Lines::Replace { first: 3, last: 3 }).unwrap();
+        let part = cloze.keeping(&format!("\n        {before}"), after, original);
+        let frame = Frame::new(&part, true);
+        let mut partial = frame.empty();
+        for token in tokens {
+            match partial.advance(&frame, token.as_bytes()) {
+                Advance::Open { partial: next, .. } => partial = next,
+                Advance::Ended { fill, closed } => return format!("{fill:?} {}", closed.len()),
+                Advance::Refused(refusal) => return format!("{refusal:?}"),
+            }
+        }
+        format!("open {:?}", String::from_utf8_lossy(partial.text()))
+    }
+
+    #[test]
+    fn a_hole_within_a_line_ends_where_the_rest_of_the_line_follows() {
+        assert_eq!(check_part("f(", ", b);", "a", &["x", ", b", ");", "\n"]), "\"x\" 0");
+        assert_eq!(check_part("f(", ", b);", "a", &["g(x", ", b), b);\n"]), "\"g(x, b)\" 2");
+        assert_eq!(check_part("f(", ");", "a, b", &["g(x", ");\n"]), "open \"g(x);\\n\"");
+        assert_eq!(check_part("f(", ", b);", "a", &["\n  x, b);\n"]), "\"\\n  x\" 1");
+    }
+
+    #[test]
+    fn a_word_that_the_hole_cuts_is_not_judged() {
+        let source = Source::new(b"class A {\n  int ab = cd;\n}\n".to_vec(), "UTF-8").unwrap();
+        let cloze = Cloze::new(source, Lines::Replace { first: 2, last: 2 }).unwrap();
+        let frame = Frame::new(&cloze.keeping("\n  int a", "d;", "b = c"), false);
+        let Advance::Open { partial, closed, .. } = frame.empty().advance(&frame, b"x = y + z") else {
+            panic!()
+        };
+        assert_eq!(closed.iter().map(|word| word.start).collect::<Vec<_>>(), [4]);
+        assert_eq!(partial.last_word(&frame), None);
+        assert_eq!(partial.fill(&frame).unwrap(), "x = y + z");
     }
 
     #[test]

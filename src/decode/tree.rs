@@ -313,7 +313,7 @@ impl<'a> Tree<'a> {
         self.counters.samples += 1;
         self.counters.mass_drawn += log_p.exp();
         let (index, tokens) = (self.counters.samples as usize, self.trace(&leaf));
-        Some(Sample { index, fill: leaf.fill, log_p, tokens })
+        Some(Sample { index, fill: leaf.fill, log_p, tokens, template: None })
     }
 
     /// The tokens from the hole's start to a node.

@@ -204,7 +204,13 @@ impl<'a> Walks<'a> {
         } else {
             self.counters.samples += 1;
             self.counters.mass_drawn += log_p.exp();
-            return Some(Sample { index: self.counters.samples as usize, fill, log_p, tokens });
+            return Some(Sample {
+                index: self.counters.samples as usize,
+                fill,
+                log_p,
+                tokens,
+                template: None,
+            });
         };
         let (count, mass) = self.counters.refused.entry(refusal).or_default();
         *count += 1;

@@ -194,6 +194,40 @@ fn the_best_patch_is_a_diff_that_git_applies_and_that_apply_writes() {
     assert_eq!(fresh.read(CALC_FILE), applied, "the diff and --apply agree");
 }
 
+/// Each template keeps its part of the line, no two samples are the same program, and a killed run goes on where it was.
+#[test]
+fn templates_share_the_samples_and_no_program_comes_twice() {
+    if !parts_are_there() {
+        return;
+    }
+    let words = [&CALC_WORDS[..4], &["-n", "22", "--templates", "paper"]].concat();
+    let undisturbed = Project::calc(CALC.as_bytes());
+    let shown = undisturbed.run(&words);
+    assert!(shown.starts_with("exit 0\n"), "{shown}");
+    let lines = undisturbed.lines("patches.jsonl");
+    assert_eq!(lines.len(), 22);
+    let mut kinds: Vec<&str> = lines.iter().map(|line| line["template"].as_str().unwrap()).collect();
+    let mut forms: Vec<String> =
+        fills(&undisturbed).iter().map(|fill| fill.split_whitespace().collect()).collect();
+    for (kind, fill) in kinds.iter().zip(fills(&undisturbed)) {
+        assert!(*kind != "partial-before" || fill.starts_with("\n        return"), "{fill:?}");
+        assert!(*kind != "partial-after" || fill.ends_with(';'), "{fill:?}");
+    }
+    kinds.dedup();
+    assert_eq!(kinds, ["partial-before", "partial-after", "whole"]);
+    forms.sort();
+    forms.dedup();
+    assert!(forms.len() == 22 && !forms.contains(&"returnx-y;".to_owned()), "{forms:?}");
+
+    let killed = Project::calc(CALC.as_bytes());
+    let mut child = killed.spawn(&words);
+    wait_for_samples(&killed, &mut child, 7);
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    assert!(killed.run(&words).starts_with("exit 0\n"));
+    assert_eq!(outcome(&killed), outcome(&undisturbed));
+}
+
 #[expect(clippy::disallowed_methods, reason = "the test applies the diff as a user would")]
 fn git_apply(project: &Project, diff: &std::path::Path) -> bool {
     let mut git = std::process::Command::new("git");

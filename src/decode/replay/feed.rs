@@ -95,7 +95,7 @@ pub fn feed(oracle: &mut Oracle, written: &Written, watch: &mut dyn FnMut(&Oracl
         }
     }
     let accepted = String::from_utf8_lossy(partial.text()).into_owned();
-    let closed: Vec<_> = partial.open_word().into_iter().collect();
+    let closed: Vec<_> = partial.last_word(frame).into_iter().collect();
     let verdict = if written.structural_end || !frame.may_end(&partial) {
         Err(Refusal::Unbalanced)
     } else {
