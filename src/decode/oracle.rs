@@ -204,7 +204,8 @@ impl<'e> Oracle<'e> {
         else {
             return self.unknown("not_utf8");
         };
-        let wanted = Wanted { name, closed };
+        let next = if closed { text.get(word.end).copied() } else { None };
+        let wanted = Wanted { name, closed, next };
         if !self.guidance.memo {
             self.lists.forget();
         }
@@ -303,7 +304,8 @@ impl<'e> Oracle<'e> {
     fn demands_a_name(&self, before: &str, wanted: Wanted) -> bool {
         let text = format!("{}\n{before}{}", self.tail, wanted.name);
         let lexemes = Lexemes::of(&text);
-        lexemes.demands_a_name() && !lexemes.changes_scope(self.tail.len() + 1, self.engine.closable())
+        lexemes.demands_a_name(wanted.next)
+            && !lexemes.changes_scope(self.tail.len() + 1, self.engine.closable())
     }
 
     fn may_be_label(&self, before: &str, word: &str) -> bool {
@@ -398,6 +400,8 @@ struct Wanted<'t> {
     /// Its beginning, if the word still grows.
     name: &'t str,
     closed: bool,
+    /// The byte after it, where that is written already.
+    next: Option<u8>,
 }
 
 impl Wanted<'_> {

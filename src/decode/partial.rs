@@ -14,6 +14,7 @@ use crate::java::lexer::{Before, LexState, Mark, Word};
 
 /// What every partial fill of one hole is measured against.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of one hole")]
 pub struct Frame {
     start: LexState,
     /// Brackets open where the suffix begins; `None` if those of the buggy file do not fit themselves.

@@ -165,16 +165,38 @@ impl<'t> Lexemes<'t> {
     }
 
     /// Whether the word that ends the text must be the beginning of a name that exists: it is not being declared, and no
-    /// lambda's parameter. `false`: it may be either.
-    pub fn demands_a_name(&self) -> bool {
+    /// lambda's parameter. `false`: it may be either. `next` is the byte after the word if the word is complete.
+    pub fn demands_a_name(&self, next: Option<u8>) -> bool {
         let Some(word) = self.len().checked_sub(1) else { return false };
         let Some(previous) = word.checked_sub(1) else { return false };
+        // An arrow may follow after a space, and a minus begins one.
+        let no_arrow = next.is_some_and(|next| !next.is_ascii_whitespace() && !b"-:".contains(&next));
         match self.at(previous) {
             ";" | "}" | "throw" | "instanceof" | "new" | "assert" => true,
             "{" => !self.is_array(previous),
-            "(" => CONTROL.contains(&self.before(previous)),
+            "(" if CONTROL.contains(&self.before(previous)) => true,
+            "return" | "=" | "?" | "->" => no_arrow,
+            // An annotation's elements are names of their own.
+            "(" | "," => no_arrow && next != Some(b'=') && self.is_argument(word),
             mark => OPERATORS.contains(&mark),
         }
+    }
+
+    /// Whether the word at `i` stands directly between the parentheses of a call.
+    fn is_argument(&self, i: usize) -> bool {
+        let mut at = i;
+        while let Some(before) = at.checked_sub(1) {
+            match self.at(before) {
+                ")" | "]" | "}" => match self.opening(before) {
+                    Some(opening) => at = opening,
+                    None => return false,
+                },
+                "(" => return before.checked_sub(1).is_some_and(|callee| self.is_name(callee)),
+                "[" | "{" | ";" => return false,
+                _ => at = before,
+            }
+        }
+        false
     }
 
     /// Whether the word that ends the text may be a label that is being declared: it begins a statement.
@@ -453,8 +475,19 @@ mod tests {
     }
 
     #[test]
+    fn a_word_that_no_arrow_follows_is_no_parameter_of_a_lambda() {
+        let demands = |text: &str, next: u8| Lexemes::of(text).demands_a_name(Some(next));
+        assert!(demands("f(a, word", b',') && demands("f(g(a), word", b')') && demands("x = f(word", b'.'));
+        assert!(demands("return word", b';') && demands("a = word", b'.') && demands("a -> word", b'('));
+        assert!(!demands("f(a, word", b' ') && !demands("return word", b'-'));
+        assert!(!demands("f((a, word", b')') && !demands("(word", b')') && !demands("return (a, word", b','));
+        assert!(!demands("int a = 1, word", b';') && !demands("{ a, word", b','));
+        assert!(!demands("@A(word", b'=') && !demands("case A, word", b':'));
+    }
+
+    #[test]
     fn a_name_is_demanded_only_where_none_can_be_declared() {
-        let demands = |text: &str| Lexemes::of(text).demands_a_name();
+        let demands = |text: &str| Lexemes::of(text).demands_a_name(None);
         for text in ["a + b", "; b", "if (b", "x[b", "!b", "a && b", "throw b", "x += b", "if (a) { b", "} b"]
         {
             assert!(demands(text), "{text}");

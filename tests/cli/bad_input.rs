@@ -109,7 +109,7 @@ fn a_settings_file_with_an_unknown_key_is_named_with_the_line() {
     check!(project, [&AT[..]], @r"
     exit 2
     ---
-    error: cannot use `[dir]/project/repair.toml`: line 2: unknown field `sampels`, expected one of `build`, `source`, `test-source`, `classpath`, `level`, `encoding`, `samples`, `seed`, `temperature`, `top-p`, `top-k`, `max-tokens`, `max-steps`, `max-questions`, `max-seconds`, `batch`, `engine`, `statement-check`, `end-check`, `context`, `prior`, `model`, `jdk`, `server-java`, `jdtls-home`, `threads`, `device`
+    error: cannot use `[dir]/project/repair.toml`: line 2: unknown field `sampels`, expected one of `build`, `source`, `test-source`, `classpath`, `level`, `encoding`, `samples`, `seed`, `temperature`, `top-p`, `top-k`, `max-tokens`, `max-steps`, `max-questions`, `max-seconds`, `batch`, `engine`, `statement-check`, `end-check`, `context`, `prior`, `templates`, `model`, `jdk`, `server-java`, `jdtls-home`, `threads`, `device`
     ");
 }
 
