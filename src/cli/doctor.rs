@@ -42,6 +42,7 @@ pub fn run(
 ) -> anyhow::Result<Exit> {
     let parts = config::parts(&flags.parts, environment)?;
     let mut found = examine(&parts, interrupt)?;
+    found.push(part("embedding model", false, embedding_model(environment), SETUP));
     found.push(benchmark(environment, here));
     console.data(&match flags.format {
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&found)?),
@@ -122,6 +123,13 @@ fn benchmark(environment: &Environment, here: Option<&Path>) -> Part {
         format!("{version} in {}{java}", framework.home().display())
     });
     part("Defects4J", false, described, "export DEFECTS4J_HOME=DIR")
+}
+
+/// The model of search by meaning.
+fn embedding_model(environment: &Environment) -> Result<String, String> {
+    let dir = config::embedder_dir(None, environment).map_err(|error| one_line(&error))?;
+    let embedder = model::Embedder::load(&dir, None).map_err(|error| one_line(&error))?;
+    Ok(format!("{} numbers a text in {}", embedder.width(), dir.display()))
 }
 
 fn weights(parts: &Parts) -> Result<String, String> {

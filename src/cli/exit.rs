@@ -20,7 +20,7 @@ use crate::process::ProcessError;
 use crate::programs::ProgramsError;
 use crate::record::RecordError;
 use crate::report::ReportError;
-use crate::retrieval::SourcesError;
+use crate::retrieval::{SourcesError, StoreError};
 use crate::text::TextError;
 use crate::validate::ValidateError;
 
@@ -77,6 +77,10 @@ impl Exit {
         }
         if cause.is::<NotAsRecorded>() {
             return Some(Exit::NotReproduced);
+        }
+        if let Some(error) = cause.downcast_ref::<StoreError>() {
+            let is_usage = matches!(error, StoreError::NoSnapshot(_) | StoreError::Sources(_));
+            return Some(if is_usage { Exit::Usage } else { Exit::Environment });
         }
         let is_usage = cause.is::<ConfigError>()
             || cause.is::<NoHunk>()

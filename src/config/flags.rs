@@ -8,7 +8,10 @@ use crate::bug::{BugId, Location};
 use crate::java::project::BuildTool;
 use crate::java::test_id::TestId;
 use crate::model::DeviceChoice;
-use crate::retrieval::CHUNK_SIZE;
+
+mod retrieval;
+
+pub use retrieval::{ChunkFlags, IndexFlags, SearchFlags, StoreFlags};
 
 mod runs;
 
@@ -62,26 +65,10 @@ pub enum Command {
     DiffRuns(DiffRunsFlags),
     /// Cuts files along their syntax and shows the chunks
     Chunk(ChunkFlags),
-}
-
-/// Flags of `repair chunk`.
-#[derive(Debug, Args)]
-pub struct ChunkFlags {
-    /// Files of any kind, or directories, of which the files in a known language are taken
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-    /// Largest chunk in characters that are not white space
-    #[arg(long, value_name = "N", default_value_t = CHUNK_SIZE)]
-    pub max_size: usize,
-    /// Put comment lines with file and scopes before each chunk
-    #[arg(long)]
-    pub header: bool,
-    /// Show so many lines of the file before and after each chunk, too
-    #[arg(long, value_name = "LINES", default_value_t = 0)]
-    pub overlap: usize,
-    /// How the chunks are written on stdout
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub format: Format,
+    /// Indexes the sources below a directory, or brings their index up to date
+    Index(IndexFlags),
+    /// Searches an index, by words or by the place of a hole
+    Search(SearchFlags),
 }
 
 /// Flags of `repair bugs`.

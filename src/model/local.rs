@@ -102,7 +102,7 @@ impl Model for LocalModel {
     }
 }
 
-fn threads(threads: usize) -> Result<rayon::ThreadPool, ModelError> {
+pub(super) fn threads(threads: usize) -> Result<rayon::ThreadPool, ModelError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
     pool.map_err(|source| ModelError::Threads { threads, source })
 }

@@ -65,6 +65,8 @@ impl Chunk {
 pub struct Hit<'a> {
     /// The chunk.
     pub chunk: &'a Chunk,
+    /// Its place among all chunks.
+    pub place: usize,
     /// Its score for the query, above 0.
     pub score: f32,
     /// What each term of the query adds to the score: index of the term, amount.
@@ -80,8 +82,12 @@ pub struct Index {
 impl Index {
     /// Chunks and indexes `sources`, without the lines of `holes`.
     pub fn build(sources: impl IntoIterator<Item = Source>, holes: &[Exclusion]) -> Self {
-        let chunks: Vec<Chunk> =
-            sources.into_iter().flat_map(|source| chunk_source(&source, holes, CHUNK_SIZE)).collect();
+        let cut = |source| chunk_source(&source, holes, CHUNK_SIZE);
+        Self::of_chunks(sources.into_iter().flat_map(cut).collect())
+    }
+
+    /// Indexes chunks that were cut before.
+    pub fn of_chunks(chunks: Vec<Chunk>) -> Self {
         let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
         let lexical = Lexical::new(&texts);
         Self { chunks, lexical }
@@ -97,6 +103,7 @@ impl Index {
         let scored = self.lexical.search(query).into_iter().take(n);
         let hit = |scored: super::rank::Scored| Hit {
             chunk: &self.chunks[scored.document as usize],
+            place: scored.document as usize,
             score: scored.score,
             parts: scored.parts,
         };

@@ -51,10 +51,10 @@ pub fn read_sources(
 }
 
 /// Files below `root` that a grammar is known for, in the order of their paths. Hidden directories, those of version
-/// control above all, are not entered, links are not followed.
+/// control above all, and what a build puts out are not entered, links are not followed.
 pub fn source_files(root: &Path) -> Result<Vec<PathBuf>, SourcesError> {
     // The root itself may bear any name.
-    let walk = WalkDir::new(root).into_iter().filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
+    let walk = WalkDir::new(root).into_iter().filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry));
     let mut files = Vec::new();
     for entry in walk {
         let entry = entry.map_err(|source| SourcesError::List { root: root.to_owned(), source })?;
@@ -71,12 +71,30 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SourcesError> {
     std::fs::read(path).map_err(|source| SourcesError::Read { path: path.to_owned(), source })
 }
 
-fn is_hidden(entry: &DirEntry) -> bool {
-    let name = entry.file_name().as_encoded_bytes();
-    entry.file_type().is_dir() && (name.starts_with(b".") || name == b"CVS")
+/// Directories that builds and package managers fill, by the file beside them that tells so: a package may well be
+/// called `build`.
+const OUTPUT: [(&str, &[&str]); 6] = [
+    ("target", &["pom.xml", "Cargo.toml", "build.sbt"]),
+    ("build", &["build.gradle", "build.gradle.kts", "build.xml", "pom.xml", "setup.py", "pyproject.toml"]),
+    ("bin", &["build.gradle", "build.gradle.kts", ".classpath"]),
+    ("out", &["build.gradle", "build.gradle.kts", "build.xml"]),
+    ("dist", &["package.json", "setup.py", "pyproject.toml", "build.xml"]),
+    ("obj", &["Directory.Build.props", "packages.config"]),
+];
+
+fn is_left_out(entry: &DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy();
+    let is_output = || {
+        let beside = entry.path().parent().unwrap_or(Path::new(""));
+        let marks = OUTPUT.iter().filter(|(output, _)| *output == name).flat_map(|(_, marks)| *marks);
+        marks.into_iter().any(|mark| beside.join(mark).is_file())
+            || ["CACHEDIR.TAG", "pyvenv.cfg"].iter().any(|mark| entry.path().join(mark).is_file())
+    };
+    entry.file_type().is_dir()
+        && (name.starts_with('.') || ["CVS", "node_modules", "__pycache__"].contains(&&*name) || is_output())
 }
 
-fn name_in(project: &Path, path: &Path) -> String {
+pub(super) fn name_in(project: &Path, path: &Path) -> String {
     let path = path.strip_prefix(project).unwrap_or(path);
     let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")
@@ -112,6 +130,16 @@ mod tests {
             &["src"],
             &["src/A.java"],
         );
+    }
+
+    #[test]
+    fn what_a_build_puts_out_is_not_read_but_a_package_of_that_name_is() {
+        check(
+            &["pom.xml", "target/generated-sources/A.java", "src/a/build/B.java", "src/a/target/C.java"],
+            &[""],
+            &["src/a/build/B.java", "src/a/target/C.java"],
+        );
+        check(&["web/node_modules/a.ts", "py/__pycache__/b.py", "c.ts"], &[""], &["c.ts"]);
     }
 
     #[test]

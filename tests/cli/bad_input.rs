@@ -342,19 +342,10 @@ fn a_project_that_does_not_compile_is_told_with_the_first_error() {
 #[test]
 fn the_readme_and_the_help_name_the_same_flags() {
     let help = |words: &[&str]| String::from_utf8(command(words).output().unwrap().stdout).unwrap();
-    let of_subcommands = [
-        "replay",
-        "bugs",
-        "models",
-        "report",
-        "campaign",
-        "validate",
-        "apply",
-        "judge",
-        "diff-runs",
-        "chunk",
-    ];
-    let help = help(&["--help"]) + &of_subcommands.map(|name| help(&[name, "--help"])).concat();
+    let of_runs = ["report", "campaign", "validate", "apply", "judge", "diff-runs"];
+    let others = ["replay", "bugs", "models", "chunk", "index", "search"];
+    let of_subcommands = of_runs.iter().chain(&others).map(|name| help(&[name, "--help"]));
+    let help = help(&["--help"]) + &of_subcommands.collect::<String>();
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let usage = readme.split("## Usage").nth(1).unwrap().split("\n## ").next().unwrap();
     let flags = |text: &str| -> std::collections::BTreeSet<String> {
