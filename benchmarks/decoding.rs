@@ -86,6 +86,7 @@ impl Flags {
             batch: self.batch,
             max_steps: u64::MAX,
             max_questions: u64::MAX,
+            max_draws: None,
         }
     }
 }

@@ -53,7 +53,7 @@ use drawing::Drawing;
 use environment::Environment;
 use manifest::{Inputs, Manifest, Sources};
 pub use manifest::{OtherProject, OtherRun};
-use parts::parts;
+use parts::{Part, parts};
 pub use pending::validate;
 pub use samples::Ranked;
 use samples::Samples;
@@ -199,9 +199,11 @@ impl<'a> Repair<'a> {
             self.open_hole(&mut engine, &part.cloze)?;
             let (prompt, _chunks) = self.lay_out(model.as_ref(), &surroundings, &part.cloze)?;
             let oracle = Oracle::new(&mut engine, self.config.guidance, &part.cloze);
-            let settings = self.config.search.after(&drawing.spent());
-            let hole = (&part.cloze, prompt.ids.as_slice());
-            let mut search = self.sampler(model.as_mut(), oracle, hole, settings, (prior.clone(), memo))?;
+            let ids = prompt.ids.as_slice();
+            let settings =
+                Settings { max_draws: part.max_draws, ..self.config.search.after(&drawing.spent()) };
+            let mut search =
+                self.sampler(model.as_mut(), oracle, (part, ids), settings, (prior.clone(), memo))?;
             stop = drawing.draw(search.as_mut(), part, &to_validator, self.interrupt)?;
             if !matches!(stop, StopReason::Samples | StopReason::Exhausted) {
                 break;
@@ -226,13 +228,13 @@ impl<'a> Repair<'a> {
         &self,
         model: &'s mut (dyn Model + Send),
         oracle: Oracle<'s>,
-        (cloze, prompt): (&'s Cloze, &[TokenId]),
+        (part, prompt): (&'s Part, &[TokenId]),
         settings: Settings,
         (prior, memo): (Option<Prior>, Memo),
     ) -> anyhow::Result<Box<dyn Sampler + 's>> {
-        let wanted = self.config.samples as u64;
+        let (cloze, walks) = (&part.cloze, part.quota as u64);
         Ok(if self.config.with_replacement {
-            Box::new(Walks::new(model, oracle, cloze, prompt, settings, prior, memo, wanted)?)
+            Box::new(Walks::new(model, oracle, cloze, prompt, settings, prior, memo, walks)?)
         } else {
             Box::new(Search::new(model, oracle, cloze, prompt, settings, prior, memo)?)
         })

@@ -1,6 +1,5 @@
-//! Settings: flags before `REPAIR_*` variables before `repair.toml` before defaults, resolved once.
-//!
-//! The sole reader of the environment. Everything below takes typed values.
+//! Settings: flags before `REPAIR_*` variables before `repair.toml` before defaults, resolved once. The sole reader of
+//! the environment. Everything below takes typed values.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -366,6 +365,7 @@ pub fn resolve(flags: &Flags, environment: &Environment, root: &Path) -> Result<
         batch: at_least_one("--batch", flags.batch.or(file.batch).unwrap_or(32))?,
         max_steps: flags.max_steps.or(file.max_steps).unwrap_or(20_000),
         max_questions: flags.max_questions.or(file.max_questions).unwrap_or(u64::MAX),
+        max_draws: None,
     };
     Ok(Config {
         parts: resolve_parts(&flags.parts, environment, &file)?,

@@ -42,6 +42,9 @@ pub struct Settings {
     pub max_steps: u64,
     /// Questions to the engine after which the search gives up.
     pub max_questions: u64,
+    /// Draws with replacement after which the search is over. What they would have brought is emitted, the rest is not
+    /// looked for; the same for every batch size.
+    pub max_draws: Option<u64>,
 }
 
 impl Settings {

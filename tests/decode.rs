@@ -149,7 +149,15 @@ fn cloze() -> Cloze {
 
 fn settings(seed: u64, batch: usize) -> Settings {
     let truncation = Truncation { temperature: 1.0, top_k: None, top_p: None };
-    Settings { seed, truncation, max_tokens: MAX_TOKENS, batch, max_steps: u64::MAX, max_questions: u64::MAX }
+    Settings {
+        seed,
+        truncation,
+        max_tokens: MAX_TOKENS,
+        batch,
+        max_steps: u64::MAX,
+        max_questions: u64::MAX,
+        max_draws: None,
+    }
 }
 
 /// Up to `n` samples, the events and the model's steps.
@@ -383,6 +391,19 @@ fn the_batch_size_changes_no_sample() {
     let one = draw(settings(7, 1), 40, Memo::default()).0;
     for batch in [3, 8, 32] {
         assert_eq!(draw(settings(7, batch), 40, Memo::default()).0, one);
+    }
+}
+
+#[test]
+fn a_budget_of_draws_ends_after_the_same_samples_in_every_batch_size() {
+    let all = draw(settings(7, 1), 1000, Memo::default()).0;
+    let limited =
+        |batch| draw(Settings { max_draws: Some(30), ..settings(7, batch) }, 1000, Memo::default()).0;
+    let few = limited(1);
+    assert!(!few.is_empty() && few.len() < all.len(), "{} of {}", few.len(), all.len());
+    assert_eq!(few, all[..few.len()]);
+    for batch in [3, 8, 32] {
+        assert_eq!(limited(batch), few);
     }
 }
 

@@ -12,27 +12,37 @@ pub struct Part {
     pub cloze: Cloze,
     /// What it keeps of the buggy lines; `None` without templates.
     pub template: Option<TemplateKind>,
+    /// Samples of its own.
+    pub quota: usize,
     /// Samples of all parts up to this one; what the earlier ones lack falls to it.
     pub until: usize,
+    /// Draws after which it is given up; the last part is not.
+    pub max_draws: Option<u64>,
 }
+
+/// Draws for each sample of a template. Most of what follows a kept `return x;`, say, compiles nowhere.
+const DRAWS: usize = 20;
 
 /// The parts in the order in which they are drawn.
 pub fn parts(cloze: &Cloze, config: &Config, model: &dyn Model) -> Vec<Part> {
     if config.templates == TemplateMode::Off {
-        return vec![Part { cloze: cloze.clone(), template: None, until: config.samples }];
+        let quota = config.samples;
+        return vec![Part { cloze: cloze.clone(), template: None, quota, until: quota, max_draws: None }];
     }
     let templates = paper_templates(&cloze.original, &pieces(cloze.original.trim_start(), model));
     let quotas = paper_quotas(templates.len(), config.samples);
-    let until = quotas.iter().scan(0, |sum, quota| {
-        *sum += quota;
-        Some(*sum)
-    });
-    let part = |(template, until): (&Template, usize)| Part {
-        cloze: template.cut(cloze),
-        template: Some(template.kind),
-        until,
+    let mut until = 0;
+    let part = |(template, quota): (&Template, usize)| {
+        until += quota;
+        Part {
+            cloze: template.cut(cloze),
+            template: Some(template.kind),
+            quota,
+            until,
+            max_draws: (template.kind != TemplateKind::Whole).then_some((quota * DRAWS) as u64),
+        }
     };
-    templates.iter().zip(until).map(part).collect()
+    templates.iter().zip(quotas).map(part).collect()
 }
 
 /// Texts of a text's tokens. None if it cannot be spelt, or tokens cut its characters: then no tokens can be kept.

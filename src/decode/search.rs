@@ -162,6 +162,13 @@ impl Sampler for Search<'_> {
             if let Some(sample) = self.gather() {
                 return Ok(Next::Sample(sample));
             }
+            let over = self
+                .settings
+                .max_draws
+                .is_some_and(|draws| self.tree.next_time().min(earliest(&self.batch)) > (draws as f64).ln());
+            if over {
+                return Ok(Next::Stopped(StopReason::Exhausted));
+            }
             if self.batch.is_empty() {
                 if self.tree.is_exhausted() {
                     return Ok(Next::Stopped(StopReason::Exhausted));
