@@ -1,36 +1,65 @@
 //! Tables 1 to 4 of the Repilot paper (ESEC/FSE 2023) in its own layout, with the variants of the report below its rows.
 //!
-//! The paper's figures are given data (`literature/`), also its sets of bugs: 138 of Defects4J 1.2, 135 of 2.0, 76 of
-//! them of one line. A variant's row says how many bugs of a set were run; a count over fewer bugs is no comparison.
+//! The paper's figures are given data, and so are its sets of bugs: 138 of Defects4J 1.2, 135 of 2.0, 76 of them of one
+//! line. A variant's row says how many bugs of a set were run; a count over fewer bugs is no comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use super::Report;
 use super::figures::{UnitFigures, VariantFigures};
 use super::rates::{CUTS, Rates};
 use super::table::Table;
+use super::{Report, ReportError};
 
-const ROWS: &str = include_str!("../../literature/paper_tables.csv");
-const BUGS: &str = include_str!("../../literature/paper_bugs.csv");
 /// What stands where the paper gives nothing.
 const NONE: &str = "-";
 
-/// A row of the paper's tables, by column.
+/// A line of a file, by column.
 type Row = BTreeMap<String, String>;
 
-fn rows(table: &str) -> Vec<Row> {
-    let mut reader = csv::Reader::from_reader(ROWS.as_bytes());
-    let rows = reader.deserialize().map(|row| row.expect("the given data is well formed"));
-    rows.filter(|row: &Row| row["table"] == table).collect()
+/// What the paper says.
+#[derive(Debug)]
+pub struct Paper {
+    /// A row for each tool, variant, model and subject of Tables 1 to 4.
+    tables: Vec<Row>,
+    /// The bugs that it considers.
+    bugs: Vec<Row>,
 }
 
-/// Bugs of the paper's sets: `1.2`, `2.0`, `2.0-single-line`.
-fn set(name: &str) -> BTreeSet<String> {
-    let (version, is_line) = (&name[..3], name.ends_with("line"));
-    let mut reader = csv::Reader::from_reader(BUGS.as_bytes());
-    let rows = reader.records().map(|row| row.expect("the given data is well formed"));
-    let own = rows.filter(|row| row[1] == *version && (!is_line || row[2] == *"1"));
-    own.map(|row| row[0].to_owned()).collect()
+impl Paper {
+    /// Reads `paper_tables.csv` (columns `table`, `variant`, `model`, `subject` and the figures) and `considered_bugs.csv`
+    /// (`bug`, `benchmark`, `in_d4j2_single_line`) in a directory.
+    pub fn read(dir: &Path) -> Result<Self, ReportError> {
+        Ok(Self {
+            tables: read(&dir.join("paper_tables.csv"), &["table", "variant", "subject"])?,
+            bugs: read(&dir.join("considered_bugs.csv"), &["bug", "benchmark", "in_d4j2_single_line"])?,
+        })
+    }
+
+    fn rows(&self, table: &str) -> impl Iterator<Item = &Row> {
+        self.tables.iter().filter(move |row| row["table"] == table)
+    }
+
+    /// Bugs of the paper's sets: `1.2`, `2.0`, `2.0-single-line`.
+    fn set(&self, name: &str) -> BTreeSet<String> {
+        let (version, is_line) = (&name[..3], name.ends_with("line"));
+        let of_version = self.bugs.iter().filter(|row| row["benchmark"].ends_with(version));
+        let own = of_version.filter(|row| !is_line || row["in_d4j2_single_line"] == "1");
+        own.map(|row| row["bug"].clone()).collect()
+    }
+}
+
+/// The rows of a file that must have the columns.
+fn read(file: &Path, columns: &[&str]) -> Result<Vec<Row>, ReportError> {
+    let malformed = |reason: String| ReportError::List { file: file.to_owned(), reason };
+    let mut reader = csv::Reader::from_path(file).map_err(|error| malformed(error.to_string()))?;
+    let rows: Vec<Row> =
+        reader.deserialize().collect::<Result<_, _>>().map_err(|error| malformed(error.to_string()))?;
+    let lacks = |column: &&&str| !rows.iter().all(|row| row.contains_key(**column));
+    match columns.iter().find(lacks) {
+        Some(column) => Err(malformed(format!("it has no column `{column}`"))),
+        None => Ok(rows),
+    }
 }
 
 fn cell(row: &Row, column: &str) -> String {
@@ -38,15 +67,20 @@ fn cell(row: &Row, column: &str) -> String {
 }
 
 /// The paper's tables with a report's variants.
-pub fn tables(report: &Report) -> Vec<Table> {
-    vec![fixes(report), compile_rates(report), ablation(report), models(report)]
+pub fn tables(report: &Report, paper: &Paper) -> Vec<Table> {
+    vec![
+        fixes(report, paper),
+        compile_rates(report, paper),
+        studied(report, paper, "paper-3", "T3", "Table 3: ablation on Defects4J 1.2", &[("", "1.2")]),
+        models(report, paper),
+    ]
 }
 
-fn fixes(report: &Report) -> Table {
-    let (old, new) = (set("1.2"), set("2.0-single-line"));
+fn fixes(report: &Report, paper: &Paper) -> Table {
+    let (old, new) = (paper.set("1.2"), paper.set("2.0-single-line"));
     let mut of_tools: Vec<(String, [String; 2])> = Vec::new();
-    for row in rows("T1") {
-        let fixes = cell(&row, "correct_fixes");
+    for row in paper.rows("T1") {
+        let fixes = cell(row, "correct_fixes");
         let cells = match (row["subject"].as_str(), fixes.split_once('/')) {
             (_, Some((first, second))) => [first.to_owned(), second.to_owned()],
             (subject, None) if subject.contains("2.0") => [NONE.to_owned(), fixes],
@@ -55,7 +89,7 @@ fn fixes(report: &Report) -> Table {
         let given = of_tools.iter_mut().find(|(tool, _)| *tool == row["variant"]);
         match given {
             Some((_, known)) => known[1].clone_from(&cells[1]),
-            None => of_tools.push((cell(&row, "variant"), cells)),
+            None => of_tools.push((cell(row, "variant"), cells)),
         }
     }
     let mut rows: Vec<Vec<String>> =
@@ -72,15 +106,14 @@ fn fixes(report: &Report) -> Table {
     }
 }
 
-fn compile_rates(report: &Report) -> Table {
-    let given = rows("T2");
-    let mut rows: Vec<Vec<String>> = given
-        .iter()
+fn compile_rates(report: &Report, paper: &Paper) -> Table {
+    let mut rows: Vec<Vec<String>> = paper
+        .rows("T2")
         .map(|row| {
             ["variant", "top30", "top100", "top1000", "top5000"].map(|column| cell(row, column)).into()
         })
         .collect();
-    let old = set("1.2");
+    let old = paper.set("1.2");
     for figures in &report.variants {
         let units = units_of(report, figures, &old);
         let mut row = vec![own_name(figures)];
@@ -105,20 +138,23 @@ fn compile_rates(report: &Report) -> Table {
     }
 }
 
-fn ablation(report: &Report) -> Table {
-    studied(report, "paper-3", "T3", "Table 3: ablation on Defects4J 1.2", &[("", "1.2")])
-}
-
-fn models(report: &Report) -> Table {
+fn models(report: &Report, paper: &Paper) -> Table {
     let title = "Table 4: models and Defects4J 2.0";
-    studied(report, "paper-4", "T4", title, &[("on 1.2", "1.2"), ("on 2.0", "2.0")])
+    studied(report, paper, "paper-4", "T4", title, &[("on 1.2", "1.2"), ("on 2.0", "2.0")])
 }
 
 /// Time, shares and counts, as Tables 3 and 4 have them.
-fn studied(report: &Report, name: &'static str, table: &str, title: &str, sets: &[(&str, &str)]) -> Table {
+fn studied(
+    report: &Report,
+    paper: &Paper,
+    name: &'static str,
+    table: &str,
+    title: &str,
+    sets: &[(&str, &str)],
+) -> Table {
     let columns = ["gen_time_s", "compilable_pct", "plausible_pct", "plausible_fixes", "correct_fixes"];
-    let mut out: Vec<Vec<String>> = rows(table)
-        .iter()
+    let mut out: Vec<Vec<String>> = paper
+        .rows(table)
         .map(|row| {
             let what = [cell(row, "variant"), cell(row, "model"), cell(row, "subject")].join(", ");
             std::iter::once(what).chain(columns.map(|column| cell(row, column))).collect()
@@ -126,7 +162,7 @@ fn studied(report: &Report, name: &'static str, table: &str, title: &str, sets: 
         .collect();
     for figures in &report.variants {
         for (suffix, name) in sets {
-            let bugs = set(name);
+            let bugs = paper.set(name);
             let units = units_of(report, figures, &bugs);
             let mut sum = Rates::default();
             let seconds: f64 = units.iter().map(|unit| unit.costs.drawing_seconds).sum();
@@ -200,20 +236,41 @@ mod tests {
     use crate::report::judgements::Judgements;
     use crate::report::venn::Lists;
 
+    /// The data that the project's tests are given; not part of the tree.
+    fn given() -> Option<Paper> {
+        let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data"));
+        if !dir.is_dir() {
+            eprintln!("skipped: `{}` is not there", dir.display());
+            return None;
+        }
+        Some(Paper::read(dir).unwrap())
+    }
+
     #[test]
     fn the_sets_have_as_many_bugs_as_the_paper_says() {
-        assert_eq!([set("1.2").len(), set("2.0").len(), set("2.0-single-line").len()], [138, 135, 76]);
+        let Some(paper) = given() else { return };
+        let sizes = ["1.2", "2.0", "2.0-single-line"].map(|name| paper.set(name).len());
+        assert_eq!(sizes, [138, 135, 76]);
     }
 
     #[test]
     fn the_tables_are_the_papers() {
+        let Some(paper) = given() else { return };
         let report = Report::of(&[], &Judgements::default(), &Lists::new());
-        let tables = tables(&report);
+        let tables = tables(&report, &paper);
         assert!(tables[0].rows.contains(&words(&["Repilot", "66", "50"])), "{:?}", tables[0].rows);
         assert!(tables[0].rows.contains(&words(&["AlphaRepair", "52", "34"])));
         assert!(tables[1].rows.contains(&words(&["Repilot", "66", "62", "58", "59"])));
         let full = ["full, CodeT5-large, D4J1.2 (138)", "0.248", "63.4", "5.21", "63", "42"];
         assert!(tables[2].rows.contains(&words(&full)));
         assert_eq!(tables[3].rows.len(), 6);
+    }
+
+    #[test]
+    fn a_file_without_its_columns_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("paper_tables.csv"), "table,variant\nT1,a\n").unwrap();
+        let error = Paper::read(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("paper_tables.csv") && error.contains("no column `subject`"), "{error}");
     }
 }

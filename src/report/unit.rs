@@ -1,6 +1,6 @@
 //! One bug of one run, as its record tells it.
 //!
-//! Only what the schemas under `schemas/` promise is read; whatever else a line holds is left alone.
+//! Only what the schemas under `src/record/schemas/` promise is read; whatever else a line holds is left alone.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};

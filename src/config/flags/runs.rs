@@ -55,10 +55,14 @@ pub struct ReportFlags {
     /// How the report is written on stdout
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Report")]
     pub format: ReportFormat,
-    /// Only this table: variants, rates, costs, units, failures, venn-plausible, venn-correct, or the Repilot paper's with the
-    /// report's own rows, paper-1 to paper-4; may be given several times
+    /// Only this table: variants, rates, costs, units, failures, venn-plausible, venn-correct, with --paper paper-1 to
+    /// paper-4; may be given several times
     #[arg(long = "table", value_name = "NAME", help_heading = "Report")]
     pub tables: Vec<String>,
+    /// Tables 1 to 4 of the Repilot paper, too, with the report's own rows: where its `paper_tables.csv` and
+    /// `considered_bugs.csv` are
+    #[arg(long, value_name = "DIR", help_heading = "Report")]
+    pub paper: Option<PathBuf>,
     /// What people said of patches, besides each RUN's own `judgements.jsonl`; may be given several times
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     pub judgements: Vec<PathBuf>,
