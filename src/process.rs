@@ -56,6 +56,8 @@ impl Interrupt {
 
 /// The program of util-linux that binds a child's life to its parent's before it becomes that child.
 const BINDER: &str = "/usr/bin/setpriv";
+/// Sets limits before it becomes the program that is run: its first child must not be quicker.
+const LIMITER: &str = "/usr/bin/prlimit";
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -170,13 +172,20 @@ impl Spec {
 
     #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
     fn spawn(&self, stdin: Stdio) -> Result<Child, ProcessError> {
-        let mut command = if self.bound && Path::new(BINDER).exists() {
-            let mut command = std::process::Command::new(BINDER);
-            command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program);
-            command
-        } else {
-            std::process::Command::new(&self.program)
-        };
+        let mut words: Vec<OsString> = Vec::new();
+        if self.bound && Path::new(BINDER).exists() {
+            words.extend([BINDER, "--pdeathsig", "KILL", "--"].map(OsString::from));
+        }
+        let limits = [("cpu", Resource::Cpu, self.cpu_seconds), ("fsize", Resource::Fsize, self.file_bytes)];
+        let limits = limits.into_iter().filter_map(|(name, resource, limit)| Some((name, resource, limit?)));
+        if limits.clone().count() > 0 && Path::new(LIMITER).exists() {
+            words.push(LIMITER.into());
+            words.extend(limits.clone().map(|(name, _, limit)| format!("--{name}={limit}").into()));
+            words.push("--".into());
+        }
+        words.push(self.program.clone());
+        let mut command = std::process::Command::new(&words[0]);
+        command.args(&words[1..]);
         let child = command
             .args(&self.args)
             .current_dir(&self.dir)
@@ -189,12 +198,11 @@ impl Spec {
             .spawn()
             .map_err(|source| ProcessError::Spawn { command: self.line(), dir: self.dir.clone(), source })?;
         let pid = Pid::from_child(&child);
-        for (resource, limit) in [(Resource::Cpu, self.cpu_seconds), (Resource::Fsize, self.file_bytes)] {
-            if let Some(limit) = limit {
-                let rlimit = Rlimit { current: Some(limit), maximum: Some(limit) };
-                // The child may be gone already; then there is nothing to limit.
-                let _gone = rustix::process::prlimit(Some(pid), resource, rlimit);
-            }
+        // Where nothing sets them before the program runs. What it has started already goes free.
+        for (_, resource, limit) in limits {
+            let rlimit = Rlimit { current: Some(limit), maximum: Some(limit) };
+            // The child may be gone already; then there is nothing to limit.
+            let _gone = rustix::process::prlimit(Some(pid), resource, rlimit);
         }
         Ok(child)
     }
